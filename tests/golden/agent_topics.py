@@ -164,6 +164,14 @@ async def members(record: Recorder) -> None:
         await yard.ask("PUT", f"{path}/ann@example.com", {"role": "king"})
         await yard.ask("DELETE", f"{path}/ann@example.com")
         await yard.ask("GET", "/api/v1/my/self")
+        await yard.ask("GET", "/api/v1/my/secrets")
+        await yard.ask("PUT", "/api/v1/my/secrets/whose", {"value": "only-for-this-test"})
+        await yard.ask("DELETE", "/api/v1/my/secrets/whose")
+        theirs = "/api/v1/member-secrets"
+        await yard.ask("GET", f"{theirs}?member=ann@example.com")
+        order = {"member": "ann@example.com", "value": "only-for-this-test"}
+        await yard.ask("PUT", f"{theirs}/whose", order)
+        await yard.ask("DELETE", f"{theirs}/whose?member=ann@example.com")
 
 
 async def transfer(record: Recorder) -> None:

@@ -77,7 +77,7 @@ async def test_steps_are_taken_in_their_order_and_know_server_and_hint() -> None
 
 
 def fill_in(threads: list[int]) -> FillIn:
-    def expand(server: Server) -> Endpoint:
+    def expand(server: Server, _member: str) -> Endpoint:
         threads.append(threading.get_ident())
         if server.id.name == "lost":
             raise SecretError("there is no secret 'x'", "set it")
@@ -86,7 +86,7 @@ def fill_in(threads: list[int]) -> FillIn:
     def explain(server: Server, error: SecretError) -> SecretError:
         return SecretError(f"{error} for {server.id.name}", error.hint)
 
-    return FillIn(expand, explain)
+    return FillIn(expand, explain, lambda _server: None)
 
 
 @pytest.mark.parametrize(("word", "blocks"), [("${keyring:x}", True), ("${HOME}", False)])

@@ -57,6 +57,7 @@ from toolyard.links.departures import Departures
 from toolyard.links.installing import AllowInstalling
 from toolyard.links.instances import Instances
 from toolyard.links.keeper import Keeper
+from toolyard.links.kept_links import KeptLinks
 from toolyard.links.opening import (
     Connect,
     FillIn,
@@ -80,6 +81,7 @@ from toolyard.records.follow import ChangeSignal, Follower
 from toolyard.records.offer_cache import open_offer_cache
 from toolyard.records.places import SEALED_KINDS, open_places
 from toolyard.records.secrets.expand import expand_server
+from toolyard.records.secrets.member_secrets import open_member_secrets
 from toolyard.records.state import DATABASE, open_state
 from toolyard.relay.dismissals import Dismissals
 from toolyard.relay.handles import Handles
@@ -164,7 +166,11 @@ class House:
             lambda: self.board.snapshot.roster,
         )
         self.secrets = open_secrets(settings, self.record_places)
-        self.expand = partial(expand_server, os.environ, self.secrets.look_up)
+        self.member_secrets = open_member_secrets(
+            self.record_places, settings.state_dir, settings.key
+        )
+        theirs = partial(self.member_secrets.look_up, self.secrets.look_up)
+        self.expand = partial(expand_server, os.environ, self.secrets.look_up, theirs)
         self.packages = Packages(
             self.board,
             PackagesFolder(settings.cache_dir / "packages"),
@@ -190,7 +196,8 @@ class House:
         self.credentials = Credentials(
             self.grants,
             self.secrets,
-            lambda: self.pool.keepers,
+            self.member_secrets,
+            KeptLinks(lambda: self.pool, lambda: self.instances),
             lambda: self.board.snapshot,
             self._credential_changes(),
         )
@@ -205,7 +212,12 @@ class House:
 
     def _credential_changes(self) -> ChangeSignal:
         """The changes of grants and secrets, wherever they are kept."""
-        changes = self.follower.follow(self.grants.index, self.secrets.index)
+        changes = self.follower.follow(
+            self.grants.index,
+            self.grants.member_index,
+            self.secrets.index,
+            self.member_secrets.path,
+        )
         if self.record_places.shared is not None:
             self.record_places.shared.follow(SEALED_KINDS, changes)
         return changes
@@ -230,7 +242,7 @@ class House:
             [
                 *self.fleet.make_steps(self._patience, self.settings.server_message_limit),
                 HearQuestions(self.asking.asked, self.asking.prepare),
-                FillIn(self.expand, partial(with_link, self.catalog)),
+                FillIn(self.expand, partial(with_link, self.catalog), self.credentials.look_for),
                 FindAgain(find_again),
                 Recognise(self.apps.admit, self.apps.recognise),
                 self.credentials.log_in,
@@ -272,6 +284,8 @@ class House:
             Handles(self.fleet.seal, self.fleet.peers),
         )
         self.dismissals = Dismissals()
+        self.dismissals.listen_servers(self.instances.end_members)
+        self.dismissals.listen_memories(self.credentials.forget)
 
     def _build_agents(self) -> None:
         """Build the records of agents, the plans made of them, and the executors of those."""
@@ -304,6 +318,7 @@ class House:
             self.approvals,
             self.catalog,
             self.secrets,
+            self.member_secrets,
             self.grants,
             self.logins,
             self.agent_store,

@@ -16,6 +16,8 @@ from toolyard.core.canonical import canonical
 
 Pairs = tuple[tuple[str, str], ...]
 """Names and values, frozen all the way down, so that an endpoint can be a key."""
+_MEMBER: Final = re.compile(r"(?<!\$)\$\{member:")
+"""The beginning of a reference to a secret of whoever calls."""
 _BREAKS: Final = re.compile(r"[\x00-\x20\x7f]")
 """Characters that would end an address, or the line of a request that it stands in."""
 
@@ -67,6 +69,15 @@ def change_texts(endpoint: Endpoint, change: Callable[[str], str]) -> Endpoint:
             change(endpoint.cwd) if endpoint.cwd else None,
         )
     return replace(endpoint, url=change(endpoint.url), headers=_changed(endpoint.headers, change))
+
+
+def uses_member_secrets(endpoint: Endpoint) -> bool:
+    """Tell whether a text of an endpoint refers to a secret of whoever calls."""
+    if isinstance(endpoint, Command):
+        texts = [*endpoint.argv, endpoint.cwd or "", *(value for _, value in endpoint.env)]
+    else:
+        texts = [endpoint.url, *(value for _, value in endpoint.headers)]
+    return any(_MEMBER.search(text) for text in texts)
 
 
 def _changed(pairs: Pairs, change: Callable[[str], str]) -> Pairs:

@@ -3,6 +3,7 @@
 ToolyardError
 ├── ConfigError          what the user wrote cannot be used
 │   └── SecretError      a secret it refers to is missing or cannot be read
+│       └── MemberSecretError    whoever calls has no value for `${member:NAME}`
 ├── StoreError           what we keep cannot be read or written
 │   └── DatabaseAwayError    the database that hubs share does not answer
 ├── SourceError          a source cannot say what it knows
@@ -38,6 +39,21 @@ class ConfigError(ToolyardError):
 
 class SecretError(ConfigError):
     """A secret is missing, or cannot be read."""
+
+
+class MemberSecretError(SecretError):
+    """Whoever calls has no value of their own for `${member:NAME}`."""
+
+    def __init__(self, member: str, name: str) -> None:
+        """Say so of a member, by key, or of the hub's owner, whose key is empty."""
+        if member:
+            text, hint = f"you have no secret '{name}' here yet", "set it, then call again"
+        else:
+            text = f"the hub's owner has no secret '{name}', which stands for ${{member:{name}}}"
+            hint = f"members use their own; for the owner, run: toolyard secret set {name}"
+        super().__init__(text, hint)
+        self.member = member
+        self.name = name
 
 
 class StoreError(ToolyardError):

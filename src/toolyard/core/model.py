@@ -9,18 +9,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
+from typing import Final, Literal
 
 from toolyard.core.agents import Roster
 from toolyard.core.endpoint import Command as Command
 from toolyard.core.endpoint import Endpoint as Endpoint
 from toolyard.core.endpoint import Pairs as Pairs
 from toolyard.core.endpoint import Url as Url
+from toolyard.core.endpoint import uses_member_secrets
 from toolyard.core.owners import NO_OWNERS, Owners
 from toolyard.core.problems import ProblemCode
 from toolyard.core.profiles import Profile
 from toolyard.core.quirks import ClientQuirk
 from toolyard.core.sites import ANYWHERE, Placement
+
+MEMBER_LOGIN: Final = "member"
+"""The login of a server at which every member logs in by their own account."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -126,11 +130,18 @@ class Server:
     """The app it is a variant of, if it is one: its resources carry its name, as its tools do."""
     exclusive: bool = False
     """There must never be two of its process at a time."""
+    login: str = ""
+    """`member` if each member logs in there by themselves; empty for one login of the owner."""
+
+    @property
+    def is_per_member(self) -> bool:
+        """True if it runs, or is reached, for one member alone: with credentials of their own."""
+        return self.login == MEMBER_LOGIN or uses_member_secrets(self.endpoint)
 
     def runs_like(self, other: Server) -> bool:
         """Return whether what runs for one may go on for the other."""
-        own = self.endpoint, self.placement, self.exclusive
-        return own == (other.endpoint, other.placement, other.exclusive)
+        own = self.endpoint, self.placement, self.exclusive, self.login
+        return own == (other.endpoint, other.placement, other.exclusive, other.login)
 
 
 @dataclass(frozen=True, slots=True)

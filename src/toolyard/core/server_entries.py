@@ -9,6 +9,7 @@ Read here, beside what `toolyard.core.endpoint_fields` reads; unknown keys are l
     executor                where a command runs: a name, or an object with bounds
     project                 a folder; the server is offered to clients that run in it, and no others
     exclusive               true: of its process there are never two at a time
+    login                   "member": each member logs in at its address by their own account
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from toolyard.core.endpoint import Endpoint, Url
 from toolyard.core.endpoint_fields import ENDPOINT_KEYS, read_endpoint, read_timeout
 from toolyard.core.errors import ConfigError
 from toolyard.core.fields import Fields
-from toolyard.core.model import Identity
+from toolyard.core.model import MEMBER_LOGIN, Identity
 from toolyard.core.sites import ANYWHERE, Placement, read_placement
 
 TOP_KEYS: Final = ("mcpServers", "servers", "mcp")
@@ -45,6 +46,8 @@ class WrittenServer:
     """The folder whose clients alone it is offered to; empty for everybody."""
     exclusive: bool = False
     """True if there must never be two of its process at a time."""
+    login: str = ""
+    """`member` if each member logs in there by themselves."""
 
 
 def read_entry(entry: Any) -> WrittenServer:
@@ -63,6 +66,7 @@ def read_entry(entry: Any) -> WrittenServer:
     fields.finish()
     endpoint = read_endpoint(fields.value, has_image=bool(placement.image))
     exclusive = _exclusive(fields, endpoint)
+    login = _login(fields, endpoint)
     return WrittenServer(
         endpoint=endpoint,
         title=next(filter(None, titles), ""),
@@ -72,6 +76,7 @@ def read_entry(entry: Any) -> WrittenServer:
         placement=placement,
         project=project,
         exclusive=exclusive,
+        login=login,
     )
 
 
@@ -82,6 +87,18 @@ def _exclusive(fields: Fields, endpoint: Endpoint) -> bool:
         fields.fault("exclusive", text, "remove 'exclusive'")
     fields.finish()
     return is_exclusive
+
+
+def _login(fields: Fields, endpoint: Endpoint) -> str:
+    login = fields.text("login")
+    if login not in ("", "owner", MEMBER_LOGIN):
+        hint = 'write "member", or remove it: then all use the login of the hub\'s owner'
+        fields.fault("login", f"'login' cannot be {login[:80]!r}", hint)
+    elif login == MEMBER_LOGIN and not isinstance(endpoint, Url):
+        text = "'login' is about an address, and this server has a command"
+        fields.fault("login", text, "remove 'login', and give its secrets as ${member:NAME}")
+    fields.finish()
+    return login if login == MEMBER_LOGIN else ""
 
 
 def _project(fields: Fields) -> str:

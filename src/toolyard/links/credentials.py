@@ -10,15 +10,22 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final, Protocol
 
 from toolyard.core.errors import LinkError, StoreError, ToolyardError
-from toolyard.core.model import Server, ServerId, Snapshot, Url
-from toolyard.links.grants import GrantStore, ListedGrant, OAuthGrant, server_key
+from toolyard.core.model import MEMBER_LOGIN, Entry, Server, ServerId, Snapshot, Url
+from toolyard.links.grants import GrantStore, ListedGrant, OAuthGrant, grant_key
 from toolyard.links.http import with_authorization
 from toolyard.links.keeper import Keeper
 from toolyard.links.link import Link
@@ -26,7 +33,8 @@ from toolyard.links.opening import Opening, Proceed
 from toolyard.links.refresh import refresh
 from toolyard.links.refusals import AuthNeededError, ScopeNeededError
 from toolyard.records.follow import ChangeSignal
-from toolyard.records.secrets.expand import find_secrets
+from toolyard.records.secrets.expand import find_member_secrets, find_secrets
+from toolyard.records.secrets.member_secrets import MemberSecret
 from toolyard.tasks import Tasks
 
 log = logging.getLogger(__name__)
@@ -53,6 +61,42 @@ class SecretIndex(Protocol):
         ...
 
 
+class MemberIndex(Protocol):
+    """The secrets of members, without their values."""
+
+    def revision(self) -> object:
+        """Another value as soon as a secret is set or removed."""
+        ...
+
+    def listed(self) -> Sequence[MemberSecret]:
+        """Return every secret without its value.
+
+        Raises:
+            StoreError: They cannot be read.
+        """
+        ...
+
+    def forget(self, member: str) -> None:
+        """Forget all secrets of a member.
+
+        Raises:
+            StoreError: They cannot be deleted.
+        """
+        ...
+
+
+class LinkKeepers(Protocol):
+    """The keepers of links, for everybody and for members."""
+
+    def find(self, server: ServerId, member: str) -> Sequence[Keeper]:
+        """The keepers of a server that use the credentials of a member; empty for the owner's."""
+        ...
+
+    def look(self, server: Server, member: str) -> None:
+        """Find out with a member's credentials what a server offers, if nobody knows that yet."""
+        ...
+
+
 class Credentials:
     """The logins of all servers, as their links need them."""
 
@@ -60,18 +104,28 @@ class Credentials:
         self,
         grants: GrantStore,
         secrets: SecretIndex,
-        keepers: Callable[[], Mapping[ServerId, Keeper]],
+        members: MemberIndex,
+        keepers: LinkKeepers,
         picture: Callable[[], Snapshot],
         changes: ChangeSignal,
     ) -> None:
         """Args: `changes` are told when grants or secrets may be others."""
+        self.applied = ChangeSignal()
+        """Told once what has changed is known to links."""
         self._grants = grants
         self._secrets = secrets
+        self._members = members
         self._keepers = keepers
         self._picture = picture
+        self._member_times: Mapping[tuple[str, str], float] = {}
+        """The times at which secrets of members were set, by member and name."""
+        self._whose: dict[str, str] = {}
+        """The members of the keys in `_servers`."""
+        self._gone: frozenset[str] = frozenset()
+        """The members of whom nothing may be kept."""
         self._listed: Mapping[str, ListedGrant] = {}
         self._secret_times: Mapping[str, float] = {}
-        self._revisions: tuple[object, object] = ((), ())
+        self._revisions: tuple[object, ...] = ()
         self._changes = changes
         self._held: dict[str, OAuthGrant] = {}
         self._servers: dict[str, set[ServerId]] = {}
@@ -97,11 +151,18 @@ class Credentials:
     async def _logged_in(
         self, opening: Opening, endpoint: Url, proceed: Proceed
     ) -> AsyncIterator[Link]:
-        server, key = opening.server, server_key(endpoint.url)
+        server, member = opening.server, _member_of(opening)
+        key = grant_key(endpoint.url, member)
         self._servers.setdefault(key, set()).add(server.id)
+        self._whose[key] = member
         self._changes.tell()
         async with AsyncExitStack() as stack:
-            link = await self._enter(stack, opening, endpoint, proceed)
+            try:
+                link = await self._enter(stack, opening, endpoint, key, proceed)
+            except AuthNeededError:
+                if server.login == MEMBER_LOGIN and not member:
+                    self.look_for(server)
+                raise
             link.on_unauthorized = partial(self._refused, server.id, key, _is_told(endpoint))
             links = self._links.setdefault(key, set())
             links.add(link)
@@ -109,19 +170,21 @@ class Credentials:
             yield link
 
     async def _enter(
-        self, stack: AsyncExitStack, opening: Opening, endpoint: Url, proceed: Proceed
+        self, stack: AsyncExitStack, opening: Opening, endpoint: Url, key: str, proceed: Proceed
     ) -> Link:
         """Open it; one refusal of a login that can be renewed is met with a new one."""
-        grant = None if _is_told(endpoint) else await self._grant(opening.server, endpoint)
+        grant = None if _is_told(endpoint) else await self._grant(opening.server, key)
         if grant is None:
+            if _member_of(opening) and not _is_told(endpoint):
+                raise _member_needed(opening.server.id.name)
             return await stack.enter_async_context(proceed(opening))
         try:
             return await stack.enter_async_context(proceed(_with(opening, endpoint, grant)))
         except ScopeNeededError as error:
-            await self._note_scope(server_key(endpoint.url), error)
+            await self._note_scope(key, error)
             raise
         except AuthNeededError as error:
-            grant = await self._renew_or(error, server_key(endpoint.url), grant)
+            grant = await self._renew_or(error, key, grant)
         return await stack.enter_async_context(proceed(_with(opening, endpoint, grant)))
 
     async def _renew_or(self, refusal: AuthNeededError, key: str, grant: OAuthGrant) -> OAuthGrant:
@@ -130,9 +193,8 @@ class Credentials:
         except AuthNeededError as error:
             raise refusal from error
 
-    async def _grant(self, server: Server, endpoint: Url) -> OAuthGrant | None:
-        """The login for an address, renewed if it has expired."""
-        key = server_key(endpoint.url)
+    async def _grant(self, server: Server, key: str) -> OAuthGrant | None:
+        """The login of a key, renewed if it has expired."""
         if key not in self._listed:
             return None
         grant = self._held.get(key) or await asyncio.to_thread(self._grants.read, key)
@@ -224,11 +286,11 @@ class Credentials:
             raise error
         grant = None if is_told else self._held.get(key)
         if grant is None or again:
-            raise self._park(id_, error)
+            raise self._park(id_, key, error)
         try:
             await self.renew(key, grant)
         except AuthNeededError as ended:
-            raise self._park(id_, _needed(id_.name)) from ended
+            raise self._park(id_, key, _needed(id_.name)) from ended
         except ToolyardError as failure:
             # It is tried again ahead of time, with growing pauses.
             text = f"the login at {id_.name!r} could not be renewed: {failure}"
@@ -237,8 +299,7 @@ class Credentials:
     async def _lacks_scope(self, id_: ServerId, key: str, error: ScopeNeededError) -> None:
         """Tell people; what the login is good for goes on working."""
         await self._note_scope(key, error)
-        keeper = self._keepers().get(id_)
-        if keeper is not None:
+        for keeper in self._keepers.find(id_, self._whose.get(key, "")):
             keeper.lack(error)
 
     async def _note_scope(self, key: str, error: ScopeNeededError) -> None:
@@ -247,15 +308,16 @@ class Credentials:
         except ToolyardError as failure:
             log.warning("a scope that a server wants cannot be noted: %s", failure)
 
-    def _park(self, id_: ServerId, error: LinkError) -> LinkError:
-        keeper = self._keepers().get(id_)
-        if keeper is not None and isinstance(error, AuthNeededError):
-            keeper.park(error)
+    def _park(self, id_: ServerId, key: str, error: LinkError) -> LinkError:
+        if isinstance(error, AuthNeededError):
+            for keeper in self._keepers.find(id_, self._whose.get(key, "")):
+                keeper.park(error)
         return error
 
     def _keepers_at(self, key: str) -> list[Keeper]:
-        keepers = self._keepers()
-        return [keepers[id_] for id_ in self._servers.get(key, ()) if id_ in keepers]
+        member = self._whose.get(key, "")
+        ids = self._servers.get(key, ())
+        return [keeper for id_ in ids for keeper in self._keepers.find(id_, member)]
 
     # The one task.
 
@@ -265,6 +327,7 @@ class Credentials:
             while True:
                 count = self._changes.count
                 await self._look()
+                await self._forget_gone()
                 self._renew_due()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._until_due()):
@@ -272,11 +335,31 @@ class Credentials:
         finally:
             await self._tasks.close()
 
+    def forget(self, members: Collection[str]) -> None:
+        """Keep nothing of these members, now or later; of those that were named before, again."""
+        if self._gone != (gone := frozenset(members)):
+            self._gone = gone
+            self._changes.tell()
+
+    async def _forget_gone(self) -> None:
+        """Delete what is kept of members that are gone; what fails is tried again."""
+        theirs = {member for member, _ in self._member_times}
+        theirs |= {grant.member for grant in self._listed.values()}
+        for member in self._gone & theirs:
+            for key in [key for key, whose in self._whose.items() if whose == member]:
+                self._held.pop(key, None)
+            try:
+                await asyncio.to_thread(self._grants.forget, member)
+                await asyncio.to_thread(self._members.forget, member)
+            except ToolyardError as error:
+                log.warning("credentials of a member who is gone are not deleted: %s", error)
+                asyncio.get_running_loop().call_later(LOOK_SECONDS, self._changes.tell)
+
     async def _look(self) -> None:
         """See whether somebody logged in or out, or set a secret."""
         if self._current_revisions() == self._revisions:
             return
-        listed, times = self._listed, self._secret_times
+        listed, times, theirs = self._listed, self._secret_times, self._member_times
         self._reread()
         for key in listed.keys() | self._listed.keys():
             before, now = listed.get(key), self._listed.get(key)
@@ -286,17 +369,25 @@ class Credentials:
         changed = {key for key in keys if times.get(key) != self._secret_times.get(key)}
         if changed:
             self._secrets_changed(changed)
+        both = theirs.keys() | self._member_times.keys()
+        for pair in both:
+            if theirs.get(pair) != self._member_times.get(pair):
+                self._member_secret_changed(*pair)
+        self._look_for_members(self._listed.keys() - listed.keys())
+        self.applied.tell()
 
     def _reread(self) -> None:
         """Read what is no secret: two small files, or what is in memory anyway."""
         self._revisions = self._current_revisions()
         try:
             self._listed, self._secret_times = self._grants.listed(), self._secrets.changes()
+            theirs = self._members.listed()
+            self._member_times = {(one.member, one.name): one.changed_at for one in theirs}
         except StoreError as error:
             log.warning("the list of logins or secrets cannot be used: %s", error)
 
-    def _current_revisions(self) -> tuple[object, object]:
-        return self._grants.revision(), self._secrets.revision()
+    def _current_revisions(self) -> tuple[object, ...]:
+        return self._grants.revision(), self._secrets.revision(), self._members.revision()
 
     async def _changed(self, key: str) -> None:
         before = self._held.pop(key, None)
@@ -317,13 +408,53 @@ class Credentials:
 
     def _secrets_changed(self, changed: set[str]) -> None:
         """Start the servers that use them anew with the next call, and at once if they failed."""
-        keepers = self._keepers()
         for id_, entry in self._picture().entries.items():
-            used = find_secrets(entry.server.endpoint, entry.server.folder)
-            keeper = keepers.get(id_) if changed.intersection(used) else None
-            if keeper is not None:
-                keeper.rest()
-                keeper.free()
+            server = entry.server
+            used = {*find_secrets(server.endpoint, server.folder)}
+            if server.is_per_member:  # the owner has them in the keyring
+                used |= {f"keyring:{name}" for name in find_member_secrets(server.endpoint)}
+            if changed & used:
+                _start_anew(self._keepers.find(id_, ""))
+
+    def _member_secret_changed(self, member: str, name: str) -> None:
+        """Start the servers of a member that use a secret anew, and look at what is unknown."""
+        for entry in self._per_member():
+            server = entry.server
+            if name in find_member_secrets(server.endpoint):
+                _start_anew(self._keepers.find(server.id, member))
+                if self._can_use(server, member):
+                    self._keepers.look(server, member)
+
+    def look_for(self, server: Server) -> None:
+        """Find out what a server of members offers, with the credentials of one who has all."""
+        with_secrets = {member for member, _ in self._member_times}
+        members = with_secrets | {grant.member for grant in self._listed.values()} - {""}
+        ready = (member for member in sorted(members) if self._can_use(server, member))
+        if (member := next(ready, "")) != "":
+            self._keepers.look(server, member)
+
+    def _can_use(self, server: Server, member: str) -> bool:
+        """Tell whether a member has the secrets of a server, and a login if it wants one."""
+        if not self._has_secrets(server, member):
+            return False
+        if server.login != MEMBER_LOGIN or not isinstance(server.endpoint, Url):
+            return True
+        return grant_key(server.endpoint.url, member) in self._listed
+
+    def _look_for_members(self, keys: Collection[str]) -> None:
+        """Look at servers of which nothing is known with the logins of members that are new."""
+        for grant in (self._listed[key] for key in keys):
+            for entry in self._per_member() if grant.member else ():
+                if self._can_use(entry.server, grant.member):
+                    self._keepers.look(entry.server, grant.member)
+
+    def _per_member(self) -> list[Entry]:
+        entries = self._picture().entries.values()
+        return [entry for entry in entries if entry.server.is_per_member]
+
+    def _has_secrets(self, server: Server, member: str) -> bool:
+        names = find_member_secrets(server.endpoint)
+        return all((member, name) in self._member_times for name in names)
 
     def _renew_due(self) -> None:
         now = time.time()
@@ -364,6 +495,22 @@ class Credentials:
             await self.renew(key, grant)
         except ToolyardError as error:
             log.info("a login was not renewed ahead of time: %s", error)
+
+
+def _start_anew(keepers: Iterable[Keeper]) -> None:
+    for keeper in keepers:
+        keeper.rest()
+        keeper.free()
+
+
+def _member_of(opening: Opening) -> str:
+    """The member whose login is used; empty for the owner's."""
+    return opening.owner.member if opening.server.login == MEMBER_LOGIN else ""
+
+
+def _member_needed(name: str) -> AuthNeededError:
+    text = f"{name!r} needs a login of your own"
+    return AuthNeededError(text, 401, "log in there, then call again")
 
 
 def _is_told(endpoint: Url) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -32,6 +33,13 @@ class OAuthGrant:
     issued_at: float = 0.0
     expires_at: float = 0.0
     """In seconds since 1970; 0 if nobody said."""
+    member: str = ""
+    """The key of the member whose login it is; empty for the hub's owner."""
+
+    @property
+    def key(self) -> str:
+        """The key under which it is kept."""
+        return grant_key(self.url, self.member)
 
     @property
     def refresh_at(self) -> float:
@@ -54,10 +62,17 @@ class ListedGrant:
     changed_at: float = 0.0
     wanted: str = ""
     """The scope that its server asked for beyond this; the next login asks for both."""
+    member: str = ""
+    """The key of the member whose login it is; empty for the hub's owner."""
+
+    @property
+    def key(self) -> str:
+        """The key under which it is kept."""
+        return grant_key(self.url, self.member)
 
 
 class GrantStore(Protocol):
-    """The grants of one user, by server. All of it blocks.
+    """The grants of the owner and of members, by `grant_key`. All of it blocks.
 
     Each function raises `StoreError` or `SecretError` where the grants cannot be read or written.
     """
@@ -70,23 +85,27 @@ class GrantStore(Protocol):
         """Return all grants without their secrets."""
         ...
 
-    def hold(self, url: str) -> AbstractContextManager[None]:
+    def hold(self, key: str) -> AbstractContextManager[None]:
         """Be the only one who renews a grant: two that use one refresh token lose it."""
         ...
 
-    def read(self, url: str) -> OAuthGrant | None:
-        """Return the grant for a server, if there is one."""
+    def read(self, key: str) -> OAuthGrant | None:
+        """Return the grant of a key, if there is one."""
         ...
 
     def write(self, grant: OAuthGrant) -> ListedGrant:
-        """Keep a grant in the place of any other for its server."""
+        """Keep a grant in the place of any other of its key."""
         ...
 
-    def end(self, url: str) -> None:
+    def end(self, key: str) -> None:
         """Note that a grant cannot be renewed."""
         ...
 
-    def want(self, url: str, scope: str) -> None:
+    def forget(self, member: str) -> None:
+        """Delete all grants of a member."""
+        ...
+
+    def want(self, key: str, scope: str) -> None:
         """Note that a server asks for more than its grant allows."""
         ...
 
@@ -96,6 +115,12 @@ def server_key(url: str) -> str:
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2].lower()
     return urlunsplit((parts.scheme.lower(), host, parts.path or "/", "", ""))
+
+
+def grant_key(url: str, member: str = "") -> str:
+    """Return the key of a login: its server, and the member whose it is; no address has a blank."""
+    url = server_key(url)
+    return f"{url} {hashlib.sha256(member.encode()).hexdigest()[:32]}" if member else url
 
 
 def join_scopes(*scopes: str) -> str:

@@ -1,4 +1,4 @@
-"""Servers that run apart from those of the picture: one for each session, or as a policy says.
+"""Servers that run apart from those of the picture: for each session, each member, or by a policy.
 
 An instance begins with the first call that needs it. One of a session ends with the session, after
 a grace in which it may come back, or when it was not used for as long as sessions may be idle.
@@ -8,22 +8,33 @@ What the picture says of the server is not touched by what becomes of its instan
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from typing import Any, Final
 
 from toolyard.board import Board
-from toolyard.core.errors import LinkError, StartError
+from toolyard.core.errors import LinkError, StartError, ToolyardError
 from toolyard.core.lookup import not_in_use
-from toolyard.core.model import Entry, Observation, Server, Snapshot, Status
+from toolyard.core.model import (
+    NO_OFFERS,
+    Entry,
+    Observation,
+    Server,
+    ServerId,
+    Snapshot,
+    Status,
+)
 from toolyard.links.keeper import Keeper, OnInstalling
 from toolyard.links.link import Link
-from toolyard.links.owner import EVERYBODY, Apart, Owner
+from toolyard.links.owner import EVERYBODY, Apart, Owner, member_key, set_apart
 from toolyard.links.patience import Patience
 from toolyard.links.pool import LinkPool
 from toolyard.tasks import Tasks
 from toolyard.wire.era import Era
+
+log = logging.getLogger(__name__)
 
 GRACE_SECONDS: Final = 10.0
 """How long a session that left may come back to its servers."""
@@ -48,6 +59,7 @@ class Instance:
         "apart",
         "declared",
         "keeper",
+        "looks",
         "owner",
         "status",
         "task",
@@ -68,6 +80,8 @@ class Instance:
         self.used_at = 0.0
         """When it was last asked for while it was not ready, by the loop's clock."""
         self.task: asyncio.Task[Any] | None = None
+        self.looks = apart.per_member and entry.offers == NO_OFFERS
+        """Whether it tells what the server offers: nobody knows that yet."""
         placement = server.placement
         if not placement.executor:
             placement = replace(placement, executor=apart.place)
@@ -83,6 +97,7 @@ class Instance:
             self,
             hint=entry.peer.era if entry.peer is not None else None,
             apart=True,
+            looks=self.looks,
         )
 
     @property
@@ -117,6 +132,8 @@ class Instance:
 
     def _observe(self, observation: Observation) -> None:
         self.status = observation.status
+        if self.looks and observation.offers is not None:
+            self._all.tell_offers(observation)
         self._all.observed(self)
 
     # What its keeper tells.
@@ -174,7 +191,7 @@ class Instances:
 
     def ready(self, apart: Apart, key: str) -> Link | None:
         """The open link of an owner, if there is one and nobody thinks of ending it."""
-        owned = self._owned.get(key if apart.per_session else "")
+        owned = self._owned.get(key if apart.is_owned else "")
         if owned is None or key in self._leaving:
             return None
         instance = owned.get(apart.key)
@@ -194,7 +211,7 @@ class Instances:
 
     def find(self, apart: Apart, key: str) -> Instance | None:
         """The instance of an owner, whatever it is doing."""
-        return self._owned.get(key if apart.per_session else "", {}).get(apart.key)
+        return self._owned.get(key if apart.is_owned else "", {}).get(apart.key)
 
     def named(self, apart: str, key: str) -> Instance | None:
         """The instance that runs in this way for an owner, whatever it is doing."""
@@ -203,6 +220,42 @@ class Instances:
     def of(self, key: str) -> list[Instance]:
         """All that runs for one owner."""
         return list(self._owned.get(key, {}).values()) if key else []
+
+    def of_member(self, server: ServerId, member: str) -> list[Instance]:
+        """The instances of a server that run with the credentials of a member."""
+        return [
+            instance
+            for instance in self
+            if instance.apart.server == server
+            and instance.apart.per_member
+            and instance.owner.member == member
+        ]
+
+    def look(self, server: Server, member: str) -> None:
+        """Have the instance of a member tell what a server offers, if nobody knows that yet."""
+        entry = self._board.snapshot.entries.get(server.id)
+        if entry is None or entry.offers != NO_OFFERS or not entry.server.enabled:
+            return
+        apart = set_apart(server.id, server.endpoint, "", per_session=False, per_member=True)
+        account = f"member {member}" if member else ""
+        owner = Owner(member_key(member), account, member=member)
+        self._tasks.start(self._look(apart, owner))
+
+    async def _look(self, apart: Apart, owner: Owner) -> None:
+        try:
+            await self.lease(apart, owner)
+        except ToolyardError as error:
+            log.info("a member's server cannot be looked at: %s", error)
+
+    def tell_offers(self, observation: Observation) -> None:
+        """Tell the board what a member's instance offers, as nobody else could."""
+        self._board.post(replace(observation, status=Status.IDLE))
+
+    def end_members(self, is_out: Callable[[str], bool]) -> None:
+        """End everything that runs for members who are let in no longer."""
+        for instance in self:
+            if instance.owner.member and is_out(instance.owner.member):
+                self._end(instance)
 
     def is_leaving(self, key: str) -> bool:
         """Return whether an owner left, and may still come back."""
@@ -217,7 +270,7 @@ class Instances:
                 f"{apart.server.name!r} is exclusive: one process serves all, and none runs apart"
             )
             raise StartError(text, "remove 'exclusive' from its entry, or share it with everybody")
-        whose = replace(owner, agent=apart.agent) if apart.per_session else EVERYBODY
+        whose = replace(owner, agent=apart.agent) if apart.is_owned else EVERYBODY
         if whose.account:
             self._make_room(whose.account, apart.server.name)
         instance = Instance(self, apart, whose, entry)

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Final, Protocol
 
-from toolyard.core.errors import LinkError, ToolyardError
+from toolyard.core.errors import LinkError, MemberSecretError, ToolyardError
 from toolyard.core.last_words import RECENT, explain
 from toolyard.core.model import NO_OFFERS, Command, Observation, Offers, Problem, Server
 from toolyard.links.connecting import ProbeFatalError
@@ -98,13 +98,15 @@ class Keeper:
         *,
         hint: era.Era | None = None,
         apart: bool = False,
+        looks: bool = True,
     ) -> None:
         """Keep a server.
 
         Args:
             offers: The offers that are known of it.
             hint: The era in which it is known to speak.
-            apart: It is not asked what it offers, and started by calls alone.
+            apart: It is started by calls alone.
+            looks: It is asked what it offers.
         """
         self.server = server
         self.link: Link | None = None
@@ -125,6 +127,7 @@ class Keeper:
         self.reporter = StatusReporter(post, self._lists, patience.grace)
         self._nobody = 0
         self._apart = apart
+        self._looks = looks
         self._open = open_link
         self._starts = starts
         self._patience = patience
@@ -136,7 +139,7 @@ class Keeper:
         self._is_installing = False
         self._retired = False
         """Whether this life of the link is for nobody who calls from now on."""
-        self._parked: AuthNeededError | None = None
+        self._parked: ToolyardError | None = None
 
     def want(self) -> None:
         """Somebody needs this server: open the link, now if it is pausing."""
@@ -344,7 +347,7 @@ class Keeper:
             link.greeted_after = asyncio.get_running_loop().time() - began
             self._hint = link.peer.era
             link.on_notice = self._noticed
-            if not self._apart:
+            if self._looks:
                 await self._lists.ask(link)
         self.link = link
         link.retired.add_done_callback(lambda retired: self._moved(link, retired.result()))
@@ -442,13 +445,14 @@ class Keeper:
 
     def _is_spare(self, link: Link) -> bool:
         """True if it was started to find out what it offers, and nobody has called it since."""
-        return self.server.spare and link.used_at <= self._opened_at
+        is_spare = self.server.spare or (self.server.is_per_member and not self._apart)
+        return is_spare and link.used_at <= self._opened_at
 
     def _noticed(self, method: str, params: bytes) -> None:
         if method == "notifications/subscriptions/acknowledged":
             if self.link is not None:
                 self.listening.acknowledge(self.link, params)
-        elif method in LISTS and not self._apart:
+        elif method in LISTS and self._looks:
             self._lists.mark_stale(LISTS[method])
         elif self.link is not None:
             self._ears.on_notice(self.server, self.link, method, params)
@@ -457,7 +461,7 @@ class Keeper:
         # One that dies before it greets has no link, and its last words are needed most.
         self.last_trace = error.trace or self.last_trace
         error = self._parked or error
-        if isinstance(error, AuthNeededError) and not self._apart:
+        if isinstance(error, AuthNeededError | MemberSecretError) and not self._apart:
             self._parked = error
             self._signals.freed.clear()
         # Callers and people are told of it; neither must read what was resolved for the server.

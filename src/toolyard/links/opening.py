@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from toolyard.core.errors import SecretError
+from toolyard.core.errors import MemberSecretError, SecretError
 from toolyard.core.model import Endpoint, Identity, Peer, Server, Url
 from toolyard.core.ports import Executor
 from toolyard.links.connecting import open_link
@@ -123,31 +123,39 @@ class FillIn:
     """Step: references become values here, and nowhere else.
 
     Args:
-        expand: Returns how a server is started or reached, with values; blocks if a keyring or a
-            file has to be read for that.
+        expand: Returns how a server is started or reached, with values, for a member; blocks if a
+            keyring or a file has to be read for that.
         explain: Returns the error with all that is known of what is missing; it blocks.
+        lacking: Hears of a server of members for which the hub's owner has no secrets.
     """
 
     def __init__(
         self,
-        expand: Callable[[Server], Endpoint],
+        expand: Callable[[Server, str], Endpoint],
         explain: Callable[[Server, SecretError], SecretError],
+        lacking: Callable[[Server], None],
     ) -> None:
         self._expand = expand
         self._explain = explain
+        self._lacking = lacking
 
     def __call__(self, opening: Opening, proceed: Proceed) -> AbstractAsyncContextManager[Link]:
         """Go on with values in place of references."""
-        if find_secrets(opening.server.endpoint):
+        server = opening.server
+        if server.is_per_member or find_secrets(server.endpoint):
             return self._with_secrets(opening, proceed)
-        return proceed(replace(opening, endpoint=self._expand(opening.server)))
+        return proceed(replace(opening, endpoint=self._expand(server, "")))
 
     @asynccontextmanager
     async def _with_secrets(self, opening: Opening, proceed: Proceed) -> AsyncIterator[Link]:
         server = opening.server
         try:
             # A keyring may ask the user to unlock it; the house goes on meanwhile.
-            endpoint = await asyncio.to_thread(self._expand, server)
+            endpoint = await asyncio.to_thread(self._expand, server, opening.owner.member)
+        except MemberSecretError:
+            if not opening.owner.member:
+                self._lacking(server)
+            raise
         except SecretError as error:
             raise await asyncio.to_thread(self._explain, server, error) from error
         async with proceed(replace(opening, endpoint=endpoint)) as link:

@@ -27,6 +27,8 @@ class Owner:
     """What its client calls itself."""
     agent: str = ""
     """The agent whose list the server is on."""
+    member: str = ""
+    """The key of the member whose credentials are used; empty for the hub's owner."""
     capabilities: Mapping[str, Any] | None = None
     """What its client can do; None stands for all that any client may be able to."""
     home: Requester | None = None
@@ -41,6 +43,14 @@ class Owner:
 
 
 EVERYBODY: Final = Owner()
+
+
+def member_key(member: str) -> str:
+    """The key of an owner that is a member, or the hub's owner, in whatever session.
+
+    No session is called so: none has a line end in its name.
+    """
+    return f"member\n{member}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +69,13 @@ class Apart:
     """Whether it runs apart for clients that have folders alone."""
     profile: str = ""
     """The profile whose clients it runs for, because that has variables of its own."""
+    per_member: bool = False
+    """Whether it runs for one member alone: in all their sessions, or in one if `per_session`."""
+
+    @property
+    def is_owned(self) -> bool:
+        """True if it runs for somebody, and not for everybody."""
+        return self.per_session or self.per_member
 
 
 def set_apart(
@@ -70,8 +87,11 @@ def set_apart(
     place: str = "",
     folders: bool = False,
     profile: str = "",
+    per_member: bool = False,
 ) -> Apart:
     """Say that a server runs apart."""
-    parts = (str(server), per_session, place, profile, fingerprint(endpoint))
+    parts: tuple[object, ...] = (str(server), per_session, place, profile, fingerprint(endpoint))
+    if per_member:
+        parts = (*parts, "member")
     digest = hashlib.sha256(repr(parts).encode()).hexdigest()
-    return Apart(server, endpoint, per_session, agent, digest, place, folders, profile)
+    return Apart(server, endpoint, per_session, agent, digest, place, folders, profile, per_member)

@@ -61,7 +61,8 @@ class StatusReporter:
         self.failing_since = self.failing_since or time.time()
         self._trouble = self.last_error = failure(server, error)
         self._tell(server, Status.FAILING, self._trouble)
-        if self._timer is None and not server.steady:
+        # A member without a login says nothing about what others can use.
+        if self._timer is None and not server.steady and not server.is_per_member:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(self._grace, self._forget, server)
 

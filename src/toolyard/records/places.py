@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from toolyard.records.postgres.shared import SharedDatabase
 
 Value = TypeVar("Value")
-SealedKind = Literal["secret", "grant"]
-SEALED_KINDS: Final[tuple[SealedKind, ...]] = ("secret", "grant")
+SealedKind = Literal["secret", "grant", "member_secret"]
+SEALED_KINDS: Final[tuple[SealedKind, ...]] = ("secret", "grant", "member_secret")
 """The kinds of records that only hubs with the key can read."""
 
 

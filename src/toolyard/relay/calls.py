@@ -12,14 +12,14 @@ from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import Final
 
-from msgspec import Raw, Struct
+from msgspec import Raw
 
 from toolyard.core.addresses import check_address
 from toolyard.core.model import ServerId
 from toolyard.links.http import SessionLostError
 from toolyard.links.instances import Instances
 from toolyard.links.link import Link
-from toolyard.links.owner import Apart, Owner
+from toolyard.links.owner import Apart, Owner, member_key
 from toolyard.links.pending import PendingRequest
 from toolyard.links.pool import LinkPool
 from toolyard.links.turns import Turns
@@ -39,8 +39,6 @@ _LONGEST_HANDLE: Final = 1 << 16
 """Bytes of an answer that may be the handle of a task."""
 names_task: Final = re.compile(rb'"task"').search
 """Finds what every handle of a task says, without reading the result."""
-LEFT: Final = "the client went away"
-"""The reason that a server is told when a request is cancelled."""
 NoteTask = Callable[[ClientRequest, Route, Message], None]
 """Hears of an answer to a call that may have begun a task."""
 Record = Callable[
@@ -50,20 +48,6 @@ Record = Callable[
 the wait for answers to its server's questions."""
 Cross = Callable[[Link, ClientRequest, str, Fields, Route], Awaitable[Message]]
 """Takes a request over a link to a server of the other era, and its answer back."""
-
-
-class RoutedRequest(Struct, eq=False):
-    """A request of a client on its way to a server."""
-
-    request: ClientRequest
-    method: str
-    fields: Fields
-    """Its params, as the server reads them."""
-    route: Route
-    view: View
-    began: float
-    shown: str = ""
-    """The address that the client reads, where the server's own is another."""
 
 
 class Calls:
@@ -105,7 +89,7 @@ class Calls:
             ToolyardError: The server could not be reached, failed or was late.
         """
         assert route.server is not None
-        routed = RoutedRequest(request, method, fields, route, view, monotonic(), shown)
+        began = monotonic()
         session = request.session
         try:
             apart = route.apart and route.apart_for(session.has_folders)
@@ -113,7 +97,7 @@ class Calls:
                 ready = None if self._folders.told else self._pool.ready(route.server)
                 link = ready or await self._lease_shared(route.server, session)
             else:
-                ready = self._instances.ready(apart, session.principal)
+                ready = self._instances.ready(apart, session.owner_key(apart))
                 link = ready or await self._lease_apart(apart, session, request.capabilities)
             try:
                 message = await self._over(link, request, method, fields, route)
@@ -122,38 +106,14 @@ class Calls:
                 link = await self.link_for(route, session, request.capabilities)
                 message = await self._over(link, request, method, fields, route)
         except BaseException as error:
-            self.note(routed, error)
+            self._note(request, method, fields, route, began, error)
             raise
-        return self._answered(routed, message)
-
-    def begin(self, routed: RoutedRequest) -> tuple[Link, PendingRequest] | None:
-        """Send a request, if its way is open; None if something has to be done or waited for first.
-
-        It is open if the link is there, speaks the client's era, and serves all clients at a time.
-        """
-        request, route = routed.request, routed.route
-        if route.server is None or route.apart is not None or self._folders.told:
-            return None
-        link = self._pool.ready(route.server)
-        if link is None or link.turns is not None or link.is_modern is not request.is_modern:
-            return None
-        return link, start_plain(link, request, routed.method, routed.fields, route)
-
-    def end(self, routed: RoutedRequest, message: Message) -> Message:
-        """Return the answer to what was begun, fit for its client."""
-        return self._answered(routed, fitted(routed.request, routed.route, message))
-
-    def _answered(self, routed: RoutedRequest, message: Message) -> Message:
-        """Have a request recorded, and its answer lead where the client can follow."""
-        self.note(routed, message)
-        request, route, view = routed.request, routed.route, routed.view
-        may_be_task = routed.method == "tools/call" and (
-            request.session.is_modern or "task" in routed.fields
-        )
+        self._note(request, method, fields, route, began, message)
+        may_be_task = method == "tools/call" and (session.is_modern or "task" in fields)
         if may_be_task and len(message.result) <= _LONGEST_HANDLE and names_task(message.result):
             self._note_task(request, route, message)
         if route.server in view.readable and message.result and mention(message.result):
-            change = self._outward(request.session, route, view, routed.shown)
+            change = self._outward(session, route, view, shown)
             message.result = in_result(message.result, change)
         return message
 
@@ -198,9 +158,20 @@ class Calls:
     async def _lease_apart(
         self, apart: Apart, session: Session, capabilities: era.Capabilities
     ) -> Link:
+        account, member = session.account or session.principal, session.member
+        if apart.per_member and not apart.per_session:
+            # In all their sessions: none of them is asked, or told, in the place of another.
+            owner = Owner(member_key(member), account, member=member)
+            return await self._instances.lease(apart, owner)
         client = session.agent or agent_of(session.info)
-        principal, account = session.principal, session.account or session.principal
-        owner = Owner(principal, account, client, capabilities=capabilities, home=Home(session))
+        owner = Owner(
+            session.principal,
+            account,
+            client,
+            member=member,
+            capabilities=capabilities,
+            home=Home(session),
+        )
         return await self._instances.lease(apart, owner)
 
     async def _lease_shared(self, server: ServerId, session: Session) -> Link:
@@ -209,16 +180,23 @@ class Calls:
             link = await self._pool.lease(server)
         return link
 
-    def note(self, routed: RoutedRequest, end: Message | BaseException) -> None:
+    def _note(
+        self,
+        request: ClientRequest,
+        method: str,
+        fields: Fields,
+        route: Route,
+        began: float,
+        end: Message | BaseException,
+    ) -> None:
         """Have a call of a tool recorded."""
-        if routed.method == "tools/call":
-            arguments = routed.fields.get("arguments", jsonrpc.NOTHING)
-            request, route = routed.request, routed.route
+        if method == "tools/call":
+            arguments = fields.get("arguments", jsonrpc.NOTHING)
             session, clock = request.session, request.clock
             client = session.agent or session.info
             wait = clock.read() if clock is not None else None
             self._record(
-                client, route.alias, route.key, arguments, routed.began, end, session.caller, wait
+                client, route.alias, route.key, arguments, began, end, session.caller, wait
             )
 
     def leave(self, principal: str) -> None:
@@ -260,30 +238,19 @@ class Calls:
         self, link: Link, request: ClientRequest, method: str, fields: Fields, route: Route
     ) -> Message:
         """Both sides speak the same era: nothing to translate."""
-        pending = start_plain(link, request, method, fields, route)
+        if request.meta:
+            fields = {**fields, "_meta": hop_meta(link, request)}
+        is_modern = request.session.is_modern
+        head = head_lines(request, fields, route) if is_modern else b""
+        pending = start(link, request, method, fields, head)
         try:
             message = await pending.answer
         except asyncio.CancelledError:
-            link.cancel(pending, LEFT)
+            link.cancel(pending, "the client went away")
             raise
-        return fitted(request, route, message)
-
-
-def start_plain(
-    link: Link, request: ClientRequest, method: str, fields: Fields, route: Route
-) -> PendingRequest:
-    """Send a request as it is to a server of the client's era."""
-    if request.meta:
-        fields = {**fields, "_meta": hop_meta(link, request)}
-    head = head_lines(request, fields, route) if request.session.is_modern else b""
-    return start(link, request, method, fields, head)
-
-
-def fitted(request: ClientRequest, route: Route, message: Message) -> Message:
-    """The answer to such a request, with an object where a legacy client can read nothing else."""
-    if route.wraps and not request.session.is_modern and message.result:
-        return legacy_answer(message, result_members(message), wraps=True)
-    return message
+        if route.wraps and not is_modern and message.result:
+            return legacy_answer(message, result_members(message), wraps=True)
+        return message
 
 
 def start(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from toolyard.core.caller import Caller
 
@@ -15,6 +15,8 @@ class Dismissals:
 
     def __init__(self) -> None:
         self._doors: list[Callable[[IsGone], None]] = []
+        self._servers: list[Callable[[Callable[[str], bool]], None]] = []
+        self._memories: list[Callable[[Collection[str]], None]] = []
 
     def listen(self, dismiss: Callable[[IsGone], None]) -> None:
         """Add a door: `dismiss` ends what some callers have opened there."""
@@ -28,3 +30,20 @@ class Dismissals:
         """End everything that such callers have opened; call it on the same loop."""
         for dismiss in self._doors:
             dismiss(is_gone)
+
+    # What runs and is kept for members.
+
+    def listen_servers(self, end: Callable[[Callable[[str], bool]], None]) -> None:
+        """Add somebody who ends what runs for members that are let in no longer."""
+        self._servers.append(end)
+
+    def listen_memories(self, forget: Callable[[Collection[str]], None]) -> None:
+        """Add somebody who forgets what is kept for members that are gone."""
+        self._memories.append(forget)
+
+    def dismiss_members(self, is_out: Callable[[str], bool], gone: Collection[str]) -> None:
+        """End what runs for members, by key, who are out; forget all about those who are gone."""
+        for end in self._servers:
+            end(is_out)
+        for forget in self._memories:
+            forget(gone)

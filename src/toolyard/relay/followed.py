@@ -45,7 +45,7 @@ def place_of(route: Route, session: Session) -> Place:
     apart = route.apart_for(session.has_folders)
     if apart is None:
         return route.server, "", ""
-    return route.server, session.principal if apart.per_session else "", apart.key
+    return route.server, session.owner_key(apart), apart.key
 
 
 def place_of_instance(instance: Instance) -> Place:
@@ -153,7 +153,7 @@ class FollowedTopics:
         """The keeper of the server that a route leads a session to, if it has one already."""
         apart = route.apart_for(session.has_folders)
         if apart is not None:
-            instance = self._instances.find(apart, session.principal)
+            instance = self._instances.find(apart, session.owner_key(apart))
             return instance.keeper if instance is not None else None
         return self._pool.keepers.get(route.server) if route.server is not None else None
 

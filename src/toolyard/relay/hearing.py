@@ -29,7 +29,7 @@ class Hearing:
     def heard_apart(self, instance: Instance, _link: Link, method: str, params: bytes) -> None:
         """Take what a server says that runs apart: whom it runs for hears it, and nobody else."""
         key = instance.owner.key
-        sessions = [s for s in self._subscriptions.sessions if not key or s.principal == key]
+        sessions = [session for session in self._subscriptions.sessions if session.is_of(key)]
         if method in LISTS and key:
             self._subscriptions.tell_changed(key, method)
         else:

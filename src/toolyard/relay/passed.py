@@ -28,6 +28,7 @@ class PassedClient(msgspec.Struct, array_like=True, frozen=True):
     info: bytes = b""
     agent: str = ""
     log_level: str | None = None
+    member: str = ""
 
 
 class PassedMessage(msgspec.Struct, array_like=True, frozen=True):
@@ -89,6 +90,7 @@ def make_guest(client: PassedClient, replica: str) -> Session:
         version=client.version,
         info=client.info,
         log_level=client.log_level,
+        member=client.member,
         ready=True,
     )
 
@@ -105,6 +107,7 @@ def _client(session: Session) -> PassedClient:
         session.info,
         session.agent,
         session.log_level,
+        session.member,
     )
 
 

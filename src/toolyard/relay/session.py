@@ -11,6 +11,7 @@ from msgspec import Raw, Struct, field
 
 from toolyard.core.errors import LinkError
 from toolyard.core.quirks import KnownClient
+from toolyard.links.owner import Apart, member_key
 from toolyard.links.pending import PendingRequest
 from toolyard.links.turns import Turns
 from toolyard.relay.questions import (
@@ -20,7 +21,6 @@ from toolyard.relay.questions import (
     is_able,
     refuse_question,
 )
-from toolyard.relay.replies import failed
 from toolyard.relay.routes import Route
 from toolyard.relay.view_key import ViewKey
 from toolyard.wire import era, jsonrpc
@@ -78,6 +78,8 @@ class Session(Struct, eq=False):
     """The account whose servers it counts among: that of its token; empty if it is its own."""
     caller: str = ""
     """The name of its token; empty for a client on a line, which needs none."""
+    member: str = ""
+    """The key of the member who calls; empty for the hub's owner and for agents."""
     view_key: ViewKey | None = None
     """The view it has, if not the usual one: its door's, then fitted to the client it names."""
     is_modern: bool = False
@@ -113,6 +115,16 @@ class Session(Struct, eq=False):
     def has_folders(self) -> bool:
         """True if it can be asked for its folders outside of its calls."""
         return not self.is_modern and "roots" in self.capabilities
+
+    def owner_key(self, apart: Apart) -> str:
+        """The key of the owner of what runs apart for it: the client itself, or its member."""
+        if apart.per_member and not apart.per_session:
+            return member_key(self.member)
+        return self.principal if apart.per_session else ""
+
+    def is_of(self, key: str) -> bool:
+        """True if what runs for the owner of this key runs for it, too; empty for everybody."""
+        return not key or key in (self.principal, member_key(self.member))
 
     async def ask(self, send: Send, method: str, params: bytes) -> Message:
         """Put a question to the client and wait for its answer.
@@ -193,8 +205,8 @@ class ClientRequest(Struct, eq=False):
     clock: QuestionClock | None = None
     """Measures how long those were open that were put to its client before the answer."""
     _capabilities: era.Capabilities | None = None
-    work: asyncio.Future[Any] | None = None
-    """The task that serves it, or the server's answer if nothing else is waited for."""
+    task: asyncio.Task[Any] | None = None
+    """Serves it, once it is begun."""
     is_dropped: bool = False
     """True if the client took it back."""
 
@@ -240,22 +252,8 @@ class ClientRequest(Struct, eq=False):
     def abandon(self) -> None:
         """The client does not want the answer any more."""
         self.is_dropped = True
-        if self.work is not None:
-            self.work.cancel()
-
-    def respond(self, reply: Message) -> None:
-        """Send the answer."""
-        if reply.error:
-            self.responder.answer(jsonrpc.error(self.id, reply.error), reply.error)
-        else:
-            self.responder.answer(jsonrpc.result(self.id, reply.result), jsonrpc.NOTHING)
-
-    def fail(self, failure: BaseException) -> None:
-        """Tell the client that there is no answer: it was cancelled, or the hub failed at it."""
-        if isinstance(failure, asyncio.CancelledError):
-            self.responder.cancelled(self.id)
-        else:
-            self.responder.answer(jsonrpc.error(self.id, failed(failure)), jsonrpc.NOTHING)
+        if self.task is not None:
+            self.task.cancel()
 
     # What the server says before its answer.
 

@@ -127,14 +127,14 @@ class Subscriptions:
                 if field in listener.wanted and kind in _of(changed, listener.request.session):
                     listener.tell(method, {})
 
-    def tell_changed(self, principal: str, method: str) -> None:
-        """Tell one client alone that a list changed."""
+    def tell_changed(self, key: str, method: str) -> None:
+        """Tell the clients of one owner alone that a list changed."""
         field = next((field for name, field in CHANGED.values() if name == method), "")
         for session in self.sessions:
-            if session.principal == principal and session.ready and not session.is_modern:
+            if session.is_of(key) and session.ready and not session.is_modern:
                 session.push(jsonrpc.notification(method))
         for listener in self._listeners:
-            if field in listener.wanted and listener.request.session.principal == principal:
+            if field in listener.wanted and listener.request.session.is_of(key):
                 listener.tell(method, {})
 
     @property
@@ -209,7 +209,7 @@ class Subscriptions:
     def ready_apart(self, instance: Instance, link: Link) -> None:
         """Repeat it to a server that runs apart: what its own clients want, and no others."""
         key = instance.owner.key
-        theirs = {s for s in self.sessions if not key or s.principal == key}
+        theirs = {session for session in self.sessions if session.is_of(key)}
         self._repeat(place_of_instance(instance), link, theirs)
 
     def _repeat(self, place: Place, link: Link, sessions: set[Session]) -> None:

@@ -146,7 +146,7 @@ class TaskTable:
     def changed(self, server: ServerId, key: str, params: bytes) -> None:
         """A server says that a task changed; its client is told.
 
-        `key` is that of the client for which the server runs; empty if it runs for all.
+        `key` is that of the owner for whom the server runs; empty if it runs for all.
         """
         try:
             id_ = _id(jsonrpc.fields(params))
@@ -158,10 +158,10 @@ class TaskTable:
 
     def _of(self, server: ServerId, key: str, id_: str) -> Iterator[tuple[str, _Task]]:
         """All that clients know as this task of a server."""
-        tables = [self._tasks.get(key, {})] if key else self._tasks.values()
+        tables = [self._tasks[key]] if key in self._tasks else self._tasks.values()
         for theirs in tables:
             for shown, task in theirs.items():
-                if task.id == id_ and task.route.server == server:
+                if task.id == id_ and task.route.server == server and task.session.is_of(key):
                     yield shown, task
 
 

@@ -66,6 +66,7 @@ def make_view(
             view.entries[entry.alias] = entry
             view.aliases[entry.server.id] = entry.alias
             _set_apart_for_profile(view, entry)
+            _set_apart_for_members(view, entry)
             if _can_read(entry):
                 view.readable.add(entry.server.id)
             _add(view, entry, listed, taken, old)
@@ -180,6 +181,24 @@ def _set_apart_for_profile(view: View, entry: Entry) -> None:
         per_session=apart is not None and apart.per_session,
         place=apart.place if apart is not None else "",
         profile=profile,
+    )
+
+
+def _set_apart_for_members(view: View, entry: Entry) -> None:
+    """A server with credentials of members runs for one member alone, never for two."""
+    if not entry.server.is_per_member:
+        return
+    apart = view.apart.get(entry.alias)
+    # Whoever shares it by having no folders would share it with other members, too.
+    is_each = apart is not None and apart.per_session and not apart.folders
+    view.apart[entry.alias] = set_apart(
+        entry.server.id,
+        apart.endpoint if apart is not None else entry.server.endpoint,
+        apart.agent if apart is not None else "",
+        per_session=is_each,
+        place=apart.place if apart is not None else "",
+        profile=apart.profile if apart is not None else "",
+        per_member=True,
     )
 
 

@@ -49,6 +49,7 @@ class HttpSession:
             self.push,
             account=caller.account,
             caller=caller.name,
+            member=caller.member,
             view_key=view_key,
             replica=ids.replica,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from toolyard.feature import CliCommand, Feature, Heading
-from toolyard.features import catalog, secrets, servers
+from toolyard.features import catalog, members, secrets, servers
 
 FEATURE: Final = Feature(
     __name__,
@@ -19,5 +19,5 @@ FEATURE: Final = Feature(
             "commands:auth_command",
         ),
     ),
-    uses=(servers.FEATURE, catalog.FEATURE, secrets.FEATURE),
+    uses=(servers.FEATURE, catalog.FEATURE, secrets.FEATURE, members.FEATURE),
 )

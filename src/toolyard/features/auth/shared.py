@@ -1,52 +1,55 @@
-"""Grants as sealed records of a database that hubs share."""
+"""Grants as sealed records: of a database that hubs share, or of members in a file."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from toolyard.links.grants import ListedGrant
-
-if TYPE_CHECKING:
-    from toolyard.records.postgres.sealed import SealedRecords
-    from toolyard.records.postgres.shared import SharedDatabase
+from toolyard.records.sealed_file import SealedStore
+from toolyard.records.secrets.secret_files import SecretPlace
 
 
-class SharedGrants:
-    """The grants of all hubs; see `GrantPlace`."""
+class SealedGrants:
+    """Grants that are sealed; see `GrantPlace`."""
 
-    def __init__(self, records: SealedRecords[ListedGrant], database: SharedDatabase) -> None:
+    def __init__(
+        self,
+        records: SealedStore[ListedGrant],
+        hold: Callable[[str], AbstractContextManager[None]],
+        place: SecretPlace,
+    ) -> None:
+        """Keep grants in `records`, which people know as `place`; `hold` is a lock by key."""
         self._records = records
-        self._database = database
+        self._hold = hold
+        self._place: SecretPlace = place
 
     def listed(self) -> dict[str, ListedGrant]:
-        """Return all grants without their secrets, by server."""
-        return {grant.url: grant for grant in self._records.listed()}
+        """Return all grants without their secrets, by key."""
+        return {grant.key: grant for grant in self._records.listed()}
 
-    def hold(self, url: str) -> AbstractContextManager[None]:
-        """Be the only hub that renews a grant."""
-        from toolyard.records.postgres.renewals import hold_renewal
-
-        return hold_renewal(self._database, url)
+    def hold(self, key: str) -> AbstractContextManager[None]:
+        """Be the only one who renews a grant."""
+        return self._hold(key)
 
     def read(self, listed: ListedGrant) -> str:
         """Return a grant as text; empty if it was removed meanwhile."""
-        return self._records.read(listed.url) or ""
+        return self._records.read(listed.key) or ""
 
     def write(self, listed: ListedGrant, text: str) -> ListedGrant:
-        """Keep a grant in the place of any other for its server."""
-        listed = replace(listed, place="database")
-        self._records.put(listed.url, listed, text)
+        """Keep a grant in the place of any other of its key."""
+        listed = replace(listed, place=self._place)
+        self._records.put(listed.key, listed, text)
         return listed
 
     def note(self, listed: ListedGrant) -> None:
         """Note what is no secret about a grant."""
-        self._records.amend(listed.url, listed)
+        self._records.amend(listed.key, listed)
 
     def remove(self, listed: ListedGrant) -> None:
         """Delete a grant."""
-        self._records.remove(listed.url)
+        self._records.remove(listed.key)
 
     def revision(self) -> object:
         """Another value as soon as a grant is another."""

@@ -1,8 +1,8 @@
-"""The store of grants, by the server they are for and who issued them.
+"""The store of grants, by the server they are for, whose they are, and who issued them.
 
 Grants are kept in the keyring, or, where there is none, in a file each for the user alone. What is
 no secret about them stands in one file beside, so that a change is seen without asking a keyring.
-Hubs that share a database and a key keep them there, sealed.
+Hubs that share a database and a key keep them there, sealed. Grants of members are always sealed.
 All of it blocks; on an event loop, use a thread.
 """
 
@@ -12,16 +12,19 @@ import hashlib
 import time
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
 import msgspec
 
 from toolyard.core.errors import SecretError, StoreError
+from toolyard.features.auth.shared import SealedGrants
 from toolyard.links.grants import ListedGrant, OAuthGrant, join_scopes
 from toolyard.records.files import locked, read_bounded, write_atomic
 from toolyard.records.marks import mark_of
 from toolyard.records.places import RecordPlaces
+from toolyard.records.sealed_file import SealedFile
 from toolyard.records.secrets.keyring import (
     NoKeyringError,
     delete_keyring,
@@ -29,9 +32,12 @@ from toolyard.records.secrets.keyring import (
     write_keyring,
 )
 from toolyard.records.secrets.mask import MASK
+from toolyard.records.secrets.member_key import seal_opener
 from toolyard.records.secrets.secret_files import read_secret_file
 from toolyard.settings import Settings
 
+KIND: Final = "grant"
+MEMBER_FILE: Final = "member-grants.json"
 HOLD_SECONDS: Final = 30.0
 """A refresh takes a second; whoever holds the lock longer than this waits for a dead server."""
 WANTED_LIMIT: Final = 4096
@@ -45,10 +51,10 @@ class GrantPlace(Protocol):
     """
 
     def listed(self) -> dict[str, ListedGrant]:
-        """Return all grants without their secrets, by server."""
+        """Return all grants without their secrets, by key."""
         ...
 
-    def hold(self, url: str) -> AbstractContextManager[None]:
+    def hold(self, key: str) -> AbstractContextManager[None]:
         """Be the only one who renews a grant."""
         ...
 
@@ -57,7 +63,7 @@ class GrantPlace(Protocol):
         ...
 
     def write(self, listed: ListedGrant, text: str) -> ListedGrant:
-        """Keep a grant in the place of any other for its server; return where."""
+        """Keep a grant in the place of any other of its key; return where."""
         ...
 
     def note(self, listed: ListedGrant) -> None:
@@ -74,50 +80,64 @@ class GrantPlace(Protocol):
 
 
 class Grants:
-    """The grants of one user, or of all hubs that share a database and a key."""
+    """The grants of the hub's owner and of members, or those of all hubs that share a database."""
 
-    def __init__(self, state_dir: Path, shared: GrantPlace | None = None) -> None:
+    def __init__(
+        self,
+        state_dir: Path,
+        shared: GrantPlace | None = None,
+        members: GrantPlace | None = None,
+    ) -> None:
+        """Keep grants in `shared`, or in files here, and those of members in `members`."""
         self.index = state_dir / "auth.json"
         """The file that is another as soon as a grant is, unless they are shared."""
         self.folder = state_dir / "auth"
         """The place of grants without a keyring."""
+        self.member_index = state_dir / MEMBER_FILE
+        """The file of members' grants, unless they are shared."""
         self._place = shared or GrantFiles(self.index, self.folder)
+        self._members = members or self._place
 
     def listed(self) -> dict[str, ListedGrant]:
-        """Return all grants without their secrets, by server.
+        """Return all grants without their secrets, by key.
 
         Raises:
             StoreError: The list cannot be read.
         """
-        return self._place.listed()
+        if self._members is self._place:
+            return self._place.listed()
+        return self._place.listed() | self._members.listed()
 
-    def hold(self, url: str) -> AbstractContextManager[None]:
+    def _place_of(self, grant: OAuthGrant | ListedGrant) -> GrantPlace:
+        return self._members if grant.member else self._place
+
+    def hold(self, key: str) -> AbstractContextManager[None]:
         """Be the only one who renews a grant: two that use one refresh token lose it.
 
         Raises:
             StoreError: Another process did not let go in time.
         """
-        return self._place.hold(url)
+        return self._place.hold(key)
 
-    def read(self, url: str) -> OAuthGrant | None:
-        """Return the grant for a server, if there is one.
+    def read(self, key: str) -> OAuthGrant | None:
+        """Return the grant of a key, if there is one.
 
         Raises:
             SecretError, StoreError: It cannot be read.
         """
-        listed = self.listed().get(url)
-        text = self._place.read(listed) if listed is not None else ""
-        if not text:
+        listed = self.listed().get(key)
+        text = self._place_of(listed).read(listed) if listed is not None else ""
+        if listed is None or not text:
             return None
         try:
             grant = msgspec.json.decode(text, type=OAuthGrant)
         except msgspec.MsgspecError as error:
-            raise SecretError(f"the login at '{url}' is damaged", "log in again") from error
+            raise SecretError(f"the login at '{listed.url}' is damaged", "log in again") from error
         _hide(grant)
         return grant
 
     def write(self, grant: OAuthGrant) -> ListedGrant:
-        """Keep a grant in the place of any other for its server; return where.
+        """Keep a grant in the place of any other of its key; return where.
 
         Raises:
             SecretError, StoreError: It cannot be kept.
@@ -130,42 +150,49 @@ class Grants:
             grant.expires_at,
             grant.scope,
             changed_at=time.time(),
+            member=grant.member,
         )
-        return self._place.write(listed, msgspec.json.encode(grant).decode())
+        return self._place_of(grant).write(listed, msgspec.json.encode(grant).decode())
 
-    def end(self, url: str) -> None:
+    def end(self, key: str) -> None:
         """Note that a grant cannot be renewed."""
-        listed = self.listed().get(url)
+        listed = self.listed().get(key)
         if listed is not None and not listed.ended:
             changed = time.time()
-            self._place.note(replace(listed, ended=True, changed_at=changed))
+            self._place_of(listed).note(replace(listed, ended=True, changed_at=changed))
 
-    def want(self, url: str, scope: str) -> None:
+    def want(self, key: str, scope: str) -> None:
         """Note that a server asks for more than its grant allows."""
-        listed = self.listed().get(url)
+        listed = self.listed().get(key)
         if listed is None:
             return
         wanted = join_scopes(listed.wanted, scope)
         if len(wanted) > WANTED_LIMIT:
             wanted = scope  # a server that never has enough is not followed for ever
         if wanted != listed.wanted:
-            self._place.note(replace(listed, wanted=wanted, changed_at=time.time()))
+            self._place_of(listed).note(replace(listed, wanted=wanted, changed_at=time.time()))
 
-    def remove(self, url: str) -> ListedGrant | None:
+    def remove(self, key: str) -> ListedGrant | None:
         """Delete a grant; return what it was, None if there was none.
 
         Raises:
             SecretError: The keyring does not let go of it.
             StoreError: The database cannot be written.
         """
-        listed = self.listed().get(url)
+        listed = self.listed().get(key)
         if listed is not None:
-            self._place.remove(listed)
+            self._place_of(listed).remove(listed)
         return listed
+
+    def forget(self, member: str) -> None:
+        """Delete all grants of a member; raises like `remove`."""
+        for listed in self.listed().values():
+            if listed.member == member:
+                self._members.remove(listed)
 
     def revision(self) -> object:
         """Another value as soon as a grant is another."""
-        return self._place.revision()
+        return self._place.revision(), self._members.revision()
 
 
 class GrantFiles:
@@ -176,16 +203,16 @@ class GrantFiles:
         self._folder = folder
 
     def listed(self) -> dict[str, ListedGrant]:
-        """Return all grants without their secrets, by server."""
+        """Return all grants without their secrets, by key."""
         try:
             grants = msgspec.json.decode(read_bounded(self._index), type=list[ListedGrant])
         except FileNotFoundError:
             return {}
         except msgspec.MsgspecError as error:
             raise StoreError(f"'{self._index}' is damaged", "delete it and log in again") from error
-        return {grant.url: grant for grant in grants}
+        return {grant.key: grant for grant in grants}
 
-    def hold(self, url: str) -> AbstractContextManager[None]:
+    def hold(self, key: str) -> AbstractContextManager[None]:
         """Be the only process that renews grants."""
         return locked(self._folder / "renewal", HOLD_SECONDS)
 
@@ -198,7 +225,7 @@ class GrantFiles:
 
     def write(self, listed: ListedGrant, text: str) -> ListedGrant:
         """Keep a grant in the place of any other for its server; return where."""
-        before = self.listed().get(listed.url)
+        before = self.listed().get(listed.key)
         listed = self._put(listed, text)
         if before is not None and (_key(before), before.place) != (_key(listed), listed.place):
             self._drop(before)
@@ -207,12 +234,12 @@ class GrantFiles:
 
     def note(self, listed: ListedGrant) -> None:
         """Note what is no secret about a grant."""
-        self._list_anew(listed.url, listed)
+        self._list_anew(listed.key, listed)
 
     def remove(self, listed: ListedGrant) -> None:
         """Delete a grant."""
         self._drop(listed)
-        self._list_anew(listed.url, None)
+        self._list_anew(listed.key, None)
 
     def revision(self) -> object:
         """Another value as soon as a grant is another."""
@@ -233,28 +260,36 @@ class GrantFiles:
         else:
             (self._folder / _key(listed)).unlink(missing_ok=True)
 
-    def _list_anew(self, url: str, listed: ListedGrant | None) -> None:
+    def _list_anew(self, key: str, listed: ListedGrant | None) -> None:
         with locked(self._index):
             grants = self.listed()
-            grants.pop(url, None)
+            grants.pop(key, None)
             if listed is not None:
-                grants[url] = listed
-            ordered = [grants[url] for url in sorted(grants)]
+                grants[key] = listed
+            ordered = [grants[key] for key in sorted(grants)]
             write_atomic(self._index, msgspec.json.format(msgspec.json.encode(ordered)) + b"\n")
 
 
 def open_grants(settings: Settings, places: RecordPlaces) -> Grants:
     """Open the grants of the user, or those that hubs share."""
-    records = places.sealed("grant", ListedGrant, settings.key)
+    state_dir = settings.state_dir
+    records = places.sealed(KIND, ListedGrant, settings.key)
     if records is None or places.shared is None:
-        return Grants(settings.state_dir)
-    from toolyard.features.auth.shared import SharedGrants
+        seal = seal_opener(settings.key)
+        theirs = SealedFile(state_dir / MEMBER_FILE, KIND, ListedGrant, seal)
 
-    return Grants(settings.state_dir, SharedGrants(records, places.shared))
+        def hold(_key: str) -> AbstractContextManager[None]:
+            return locked(state_dir / "auth" / "renewal", HOLD_SECONDS)
+
+        return Grants(state_dir, members=SealedGrants(theirs, hold, "file"))
+    from toolyard.records.postgres.renewals import hold_renewal
+
+    hold_shared = partial(hold_renewal, places.shared)
+    return Grants(state_dir, SealedGrants(records, hold_shared, "database"))
 
 
 def _key(listed: ListedGrant) -> str:
-    text = f"{listed.url}\n{listed.issuer}"
+    text = f"{listed.key}\n{listed.issuer}"
     return "login-" + hashlib.sha256(text.encode()).hexdigest()[:32]
 
 

@@ -72,7 +72,7 @@ def _show(
     for server in status.servers:
         for text in server.asks:
             context.terminal.note(f"note: {server.alias}: {clean(text)}")
-    own = [row for row in instances if row.mode == "per_session" or row.profile or row.note]
+    own = [row for row in instances if row.mode != "shared" or row.profile or row.note]
     if own:
         context.terminal.say()
         show_instances(context, own)

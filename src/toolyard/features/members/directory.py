@@ -75,6 +75,8 @@ class MemberDirectory:
         """End what was opened by whoever is let in no longer, or for something else."""
         self._callers = {}
         self._dismissals.dismiss_all(self._is_gone)
+        gone = {key for key, m in self._by_key.items() if m.disabled or m.removed_at}
+        self._dismissals.dismiss_members(lambda key: self.caller(key) is None, gone)
 
     def recognise(self, person: Person) -> Caller | None:
         """Return the caller that a person is; None if nothing lets them in.
@@ -87,6 +89,8 @@ class MemberDirectory:
         before = self.caller(person.key)
         if self._update(person) != member:
             self._callers.pop(person.key, None)
+            if member is not None and member.removed_at:
+                self._review()  # they begin anew, and what they keep from now on stays
         after = self.caller(person.key)
         if before is not None and after != before:
             self._dismissals.dismiss(before)

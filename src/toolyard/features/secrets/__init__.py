@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from toolyard.feature import CliCommand, Feature, Heading
-from toolyard.features import catalog, servers
+from toolyard.features import catalog, members, servers
 
 FEATURE: Final = Feature(
     __name__,
@@ -19,5 +19,5 @@ FEATURE: Final = Feature(
             "commands:secret_command",
         ),
     ),
-    uses=(servers.FEATURE, catalog.FEATURE),
+    uses=(servers.FEATURE, catalog.FEATURE, members.FEATURE),
 )

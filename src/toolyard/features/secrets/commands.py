@@ -13,6 +13,9 @@ from toolyard.console.context import CliContext, config_option, json_option
 if TYPE_CHECKING:
     from toolyard.features.secrets.model import KeptSecret
 
+member_option = click.option(
+    "--member", default="", metavar="EMAIL", help="The member whose own secret it is."
+)
 TITLES = ("name", "kept in", "used by", "reference")
 
 
@@ -31,14 +34,20 @@ def secret_command() -> None:
     metavar="PATH",
     help="Store it in this file, readable by you alone; an existing file is used as it is.",
 )
+@member_option
 @json_option
 @click.pass_obj
-def set_command(context: CliContext, name: str, value: tuple[str, ...], file: Path | None) -> None:
+def set_command(
+    context: CliContext, name: str, value: tuple[str, ...], file: Path | None, member: str
+) -> None:
     """Store a secret; prompts for its value, or reads it from stdin.
+
+    With --member it is the member's own: ${member:NAME} stands for it when they call.
 
     \b
     toolyard secret set github-token
     pass show github | toolyard secret set github-token
+    toolyard secret set github-token --member ann@example.com
     """
     if value:
         # Not click's own words, which would repeat it.
@@ -46,18 +55,26 @@ def set_command(context: CliContext, name: str, value: tuple[str, ...], file: Pa
     from toolyard.features.secrets.model import check_secret_name
 
     check_secret_name(name)
-    if file is None:
+    if member:
+        if file is not None:
+            raise click.UsageError("secrets of members are sealed; leave out --file")
+        _keep_for_member(context, name, member)
+    elif file is None:
         _tell_kept(context, _keep_in_keyring(context, name))
     else:
         _tell_kept(context, _keep_in_file(context, name, file))
 
 
 @secret_command.command("list")
+@member_option
 @config_option
 @json_option
 @click.pass_obj
-def list_command(context: CliContext) -> None:
+def list_command(context: CliContext, member: str) -> None:
     """List the names of secrets and the servers that use them, never their values."""
+    if member:
+        _list_of_member(context, member)
+        return
     from toolyard.features.secrets.operations import list_secrets
     from toolyard.operation import NoInput
 
@@ -87,15 +104,50 @@ def list_command(context: CliContext) -> None:
 
 @secret_command.command("remove")
 @click.argument("name")
+@member_option
 @json_option
 @click.pass_obj
-def remove_command(context: CliContext, name: str) -> None:
+def remove_command(context: CliContext, name: str, member: str) -> None:
     """Delete a secret and its value."""
-    from toolyard.features.secrets.operations import SecretName, remove_secret
+    from toolyard.features.secrets.operations import (
+        MemberSecretName,
+        SecretName,
+        remove_member_secret,
+        remove_secret,
+    )
 
-    context.run(remove_secret, SecretName(name))
+    if member:
+        context.run(remove_member_secret, MemberSecretName(name, member))
+    else:
+        context.run(remove_secret, SecretName(name))
     answer = {"done": "removed", "name": name}
     context.terminal.answer(answer, lambda: context.terminal.say(f"removed '{name}'"))
+
+
+def _keep_for_member(context: CliContext, name: str, member: str) -> None:
+    from toolyard.features.secrets.operations import NewMemberSecret, put_member_secret
+
+    context.run(put_member_secret, NewMemberSecret(name, member, _read(name)))
+    reference = f"${{member:{name}}}"
+    answer = {"done": "set", "name": name, "member": member, "reference": reference}
+
+    def show() -> None:
+        context.terminal.say(f"set '{name}' of {member}")
+        context.terminal.say(f"refer to it in a server's entry as: {reference}")
+
+    context.terminal.answer(answer, show)
+
+
+def _list_of_member(context: CliContext, member: str) -> None:
+    from toolyard.features.secrets.operations import SecretsMember, list_member_secrets
+
+    answer = context.run(list_member_secrets, SecretsMember(member))
+    rows = [
+        (row.name, "sealed" if row.is_set else "not set", ", ".join(row.used_by))
+        for row in answer.secrets
+    ]
+    titles = ("name", "kept", "used by")
+    context.terminal.answer(answer, lambda: context.terminal.table(titles, rows))
 
 
 def _keep_in_keyring(context: CliContext, name: str) -> KeptSecret:

@@ -70,6 +70,10 @@ class ServerDetails(ServerRow, frozen=True):
     """The replica that runs its shared process; empty if none does, or there is one hub alone."""
     exclusive: bool
     """True if there must never be two of its process at a time."""
+    login: str
+    """`member` if each member logs in at its address by their own account."""
+    per_member: bool
+    """True if it runs, or is reached, for one member alone: with credentials of their own."""
     timeout_s: float | None
     instructions: str
     agents: list[ListedBy]
@@ -113,6 +117,8 @@ def describe_server(yard: Yard, entry: Entry) -> ServerDetails:
         installed=yard.part(Packages).installed(server),
         replica=yard.part(KnownReplicas).runners.get(str(server.id), ""),
         exclusive=server.exclusive,
+        login=server.login,
+        per_member=server.is_per_member,
         timeout_s=server.timeout,
         instructions=entry.peer.instructions if entry.peer else "",
         agents=_listed(snapshot, entry),

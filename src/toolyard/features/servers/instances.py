@@ -12,6 +12,7 @@ from toolyard.core.model import Command, Entry, Problem, Snapshot, Status
 from toolyard.core.rows import Transport
 from toolyard.links.instances import Instance, Instances
 from toolyard.links.keeper import Keeper
+from toolyard.links.owner import Apart
 from toolyard.links.pool import LinkPool
 
 WORDS: Final = 5
@@ -51,7 +52,7 @@ class InstanceRow(msgspec.Struct, frozen=True):
     error: LastError | None
     stderr: list[str]
     """Its last lines, if something was wrong."""
-    mode: Literal["shared", "per_session"]
+    mode: Literal["shared", "per_session", "per_member"]
     status: str
     owner: str
     """What stands for the session it runs for; empty if it is shared."""
@@ -111,7 +112,7 @@ def _owned(row: InstanceRow, instance: Instance, leaving: bool) -> InstanceRow:
     owner, apart = instance.owner, instance.apart
     return msgspec.structs.replace(
         row,
-        mode="per_session" if apart.per_session else "shared",
+        mode=_mode(apart),
         status=instance.status.value,
         owner=owner.name,
         client=owner.client,
@@ -155,3 +156,9 @@ def _address(keeper: Keeper) -> str:
 
 def _last_error(problem: Problem | None) -> LastError | None:
     return LastError(problem.code, problem.text, problem.hint) if problem is not None else None
+
+
+def _mode(apart: Apart) -> Literal["shared", "per_session", "per_member"]:
+    if apart.per_session:
+        return "per_session"
+    return "per_member" if apart.per_member else "shared"

@@ -58,6 +58,8 @@ class ServerEntry(EndpointBody, frozen=True):
     """A folder: only clients that run in it are offered the server."""
     exclusive: bool | UnsetType | None = UNSET
     """True if there must never be two of its process at a time."""
+    login: str | UnsetType | None = UNSET
+    """`member` if each member logs in at its address by their own account."""
 
 
 class NewServer(Struct, frozen=True, forbid_unknown_fields=True):
@@ -379,5 +381,5 @@ async def _name(yard: Yard, alias: str) -> str:
 def _facts(server: Server) -> Any:
     return (
         *(server.endpoint, server.enabled, server.title, server.timeout, server.placement),
-        *(server.project, server.exclusive),
+        *(server.project, server.exclusive, server.login),
     )

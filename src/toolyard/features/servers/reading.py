@@ -143,6 +143,7 @@ class _Loading:
             placement=entry.placement,
             project=entry.project,
             exclusive=entry.exclusive,
+            login=entry.login,
             local_name=name if entry.project else "",
         )
         return None

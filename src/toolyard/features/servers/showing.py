@@ -87,6 +87,8 @@ def describe_lines(details: ServerDetails) -> Iterator[str]:
         yield f"  installed: {details.installed.package} {details.installed.version}"
     if details.exclusive:
         yield "  exclusive: its process never runs twice at a time"
+    if details.per_member:
+        yield "  per member: each member uses credentials of their own, in a process of their own"
     if details.replica:
         yield f"  its process is at the replica {details.replica}"
     if details.protocol:

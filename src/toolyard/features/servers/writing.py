@@ -54,7 +54,7 @@ def put_server(
     if not force or not _is_written(context, name):
         return context.run(add_server, AddServer({"name": name, "entry": dict(entry)}))
     # Where the old one ran, and for whom, is nothing that the new one has to do with.
-    anew = {"executor": None, "project": None, "exclusive": None, **entry}
+    anew = {"executor": None, "project": None, "exclusive": None, "login": None, **entry}
     return context.run(change_server, ChangeServer(full_name(name), anew))
 
 

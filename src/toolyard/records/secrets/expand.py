@@ -6,6 +6,8 @@
     ${workspaceFolder}    where the declaration was found
     ${keyring:name}       the secret `name` that hubs share, or else that of the system's keyring,
                           under the service `toolyard`
+    ${member:name}        the secret `name` of the member who calls; for whoever is no member, as
+                          ${keyring:name}: the hub's owner uses their own
     ${file:path}          what stands in the file, which must be the user's own and nobody else's
     $${                   a literal ${
 
@@ -18,6 +20,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from toolyard.core.endpoint import Command, Endpoint, Pairs, is_address
@@ -43,6 +46,8 @@ class Lookup:
     folder: str | None = None
     keyring: Callable[[str], str] = read_keyring
     file: Callable[[str], str] = read_secret_file
+    member: Callable[[str], str] | None = None
+    """Finds secrets of whoever calls; None for those of the hub's owner, in the keyring."""
     home: str = field(default_factory=lambda: str(Path.home()))
     resolved: Callable[[str, str], None] = _ignore
     """Hears of every value that a reference stood for."""
@@ -57,10 +62,20 @@ class Unset:
 
 
 def expand_server(
-    env: Mapping[str, str], keyring: Callable[[str], str], server: Server
+    env: Mapping[str, str],
+    keyring: Callable[[str], str],
+    members: Callable[[str, str], str],
+    server: Server,
+    member: str = "",
 ) -> Endpoint:
-    """Return the endpoint of a server with values; raises and blocks like `expand`."""
-    return expand(server.endpoint, Lookup(env, server.folder, keyring))
+    """Return the endpoint of a server with values; raises and blocks like `expand`.
+
+    Args:
+        members: Finds a secret by the key of its member, empty for the owner, and its name.
+        member: The member who calls.
+    """
+    own = partial(members, member)
+    return expand(server.endpoint, Lookup(env, server.folder, keyring, member=own))
 
 
 def expand(endpoint: Endpoint, lookup: Lookup) -> Endpoint:
@@ -100,7 +115,9 @@ def missing(endpoint: Endpoint, lookup: Lookup) -> tuple[str, ...]:
 def find_unset(endpoint: Endpoint, lookup: Lookup) -> tuple[Unset, ...]:
     """Return the references that stand for nothing, each with its place; no secret is asked for."""
     # Whoever only looks must neither wake the keyring nor hold a secret.
-    careful = replace(lookup, keyring=lambda name: name, file=lambda path: path)
+    careful = replace(
+        lookup, keyring=lambda name: name, file=lambda path: path, member=lambda name: name
+    )
     unset: list[Unset] = []
     for where, text in _parts(endpoint):
         names: list[str] = []
@@ -120,14 +137,28 @@ def find_secrets(endpoint: Endpoint, folder: str | None = None) -> tuple[str, ..
 
         return noted
 
-    looking = Lookup({}, folder, note("keyring"), note("file"))
+    looking = Lookup({}, folder, note("keyring"), note("file"), member=lambda _name: "")
     for _, text in _parts(endpoint):
         _resolve(text, looking, _ignore, 0)
     return tuple(dict.fromkeys(keys))
 
 
+def find_member_secrets(endpoint: Endpoint) -> tuple[str, ...]:
+    """Return the names in references such as `${member:name}`; none is read."""
+    names: list[str] = []
+
+    def note(name: str) -> str:
+        names.append(name)
+        return ""
+
+    blind = Lookup({}, None, lambda _name: "", lambda _path: "", member=note)
+    for _, text in _parts(endpoint):
+        _resolve(text, blind, _ignore, 0)
+    return tuple(dict.fromkeys(names))
+
+
 def _remember(name: str, value: str) -> None:
-    if name in ("keyring", "file") or is_secret_name(name) or looks_random(value):
+    if name in ("keyring", "file", "member") or is_secret_name(name) or looks_random(value):
         MASK.add(value)
 
 
@@ -139,7 +170,8 @@ def explain(unset: tuple[Unset, ...]) -> tuple[str, str]:
         hint = "write a reference as ${NAME}, and a literal ${ as $${"
     elif ":" in first or first == "workspaceFolder":
         hint = (
-            "use ${VAR}, ${env:VAR}, ${VAR:-default}, ${userHome}, ${keyring:name} or ${file:path}"
+            "use ${VAR}, ${env:VAR}, ${VAR:-default}, ${userHome}, ${keyring:name}, ${member:name}"
+            " or ${file:path}"
         )
     else:
         hint = f"set '{first}' where the hub is started, or give a default: ${{{first}:-value}}"
@@ -228,6 +260,10 @@ def _value(reference: str, lookup: Lookup, unset: Callable[[str], None], depth: 
     kind, _, rest = reference.partition(":")
     if kind in ("keyring", "file") and rest:
         secret = lookup.keyring(rest) if kind == "keyring" else lookup.file(_place(rest, lookup))
+        lookup.resolved(kind, secret)
+        return secret
+    if kind == "member" and rest:
+        secret = (lookup.member or lookup.keyring)(rest)
         lookup.resolved(kind, secret)
         return secret
     name, has_default, default = reference.removeprefix("env:").partition(":-")
