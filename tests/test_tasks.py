@@ -76,3 +76,40 @@ async def test_a_task_may_close_its_own_owner() -> None:
     assert task is not None
     async with asyncio.timeout(60):
         assert await task == "done"
+
+
+async def test_a_wait_without_a_task_ends_with_its_owner() -> None:
+    tasks, ended = Tasks(), []
+    wait: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    wait.add_done_callback(lambda wait: ended.append(wait.cancelled()))
+    tasks.keep(wait)
+    await tasks.close()
+
+    assert ended == [True], "whoever waits has heard of it when the owner is closed"
+    assert tasks.is_closed
+
+
+async def test_work_under_way_is_waited_for_with_and_without_a_task() -> None:
+    tasks, ended = Tasks(), []
+    wait: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    wait.add_done_callback(lambda wait: ended.append(wait.result()))
+    tasks.keep(wait)
+
+    async def answer() -> None:
+        wait.set_result("answered")
+
+    tasks.start(answer())
+    await tasks.settle(60)
+
+    assert ended == ["answered"]
+    await tasks.close()
+
+
+async def test_a_wait_that_was_let_go_is_not_cancelled() -> None:
+    tasks = Tasks()
+    wait: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    tasks.keep(wait)
+    tasks.let_go(wait)
+    await tasks.close()
+
+    assert not wait.done()

@@ -15,7 +15,7 @@ from msgspec import Raw
 from toolyard.core.errors import LinkError, ToolyardError
 from toolyard.links.link import Link
 from toolyard.links.pending import PendingRequest
-from toolyard.relay.calls import head_lines, hop_meta, start
+from toolyard.relay.calls import LEFT, head_lines, hop_meta, start
 from toolyard.relay.handles import Handles
 from toolyard.relay.legacy import legacy_answer, result_members
 from toolyard.relay.parking import Parking, digest_of, missing, unknown_state
@@ -54,7 +54,7 @@ class EraBridge:
             try:
                 message = await pending.answer
             except asyncio.CancelledError:
-                link.cancel(pending, "the client went away")
+                link.cancel(pending, LEFT)
                 raise
             members = result_members(message)
             if bytes(members.get("resultType", b"")) != b'"input_required"':
@@ -84,7 +84,7 @@ class EraBridge:
             if message is ASKED:
                 message = await self._asked(link, request, pending, digest_of(method, fields))
         except asyncio.CancelledError:
-            link.cancel(pending, "the client went away")
+            link.cancel(pending, LEFT)
             raise
         finally:
             if pending.answer.done():

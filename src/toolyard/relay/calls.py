@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import Final
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from toolyard.core.addresses import check_address
 from toolyard.core.model import ServerId
@@ -39,6 +39,8 @@ _LONGEST_HANDLE: Final = 1 << 16
 """Bytes of an answer that may be the handle of a task."""
 names_task: Final = re.compile(rb'"task"').search
 """Finds what every handle of a task says, without reading the result."""
+LEFT: Final = "the client went away"
+"""The reason that a server is told when a request is cancelled."""
 NoteTask = Callable[[ClientRequest, Route, Message], None]
 """Hears of an answer to a call that may have begun a task."""
 Record = Callable[
@@ -48,6 +50,20 @@ Record = Callable[
 the wait for answers to its server's questions."""
 Cross = Callable[[Link, ClientRequest, str, Fields, Route], Awaitable[Message]]
 """Takes a request over a link to a server of the other era, and its answer back."""
+
+
+class RoutedRequest(Struct, eq=False):
+    """A request of a client on its way to a server."""
+
+    request: ClientRequest
+    method: str
+    fields: Fields
+    """Its params, as the server reads them."""
+    route: Route
+    view: View
+    began: float
+    shown: str = ""
+    """The address that the client reads, where the server's own is another."""
 
 
 class Calls:
@@ -89,7 +105,7 @@ class Calls:
             ToolyardError: The server could not be reached, failed or was late.
         """
         assert route.server is not None
-        began = monotonic()
+        routed = RoutedRequest(request, method, fields, route, view, monotonic(), shown)
         session = request.session
         try:
             apart = route.apart and route.apart_for(session.has_folders)
@@ -106,14 +122,38 @@ class Calls:
                 link = await self.link_for(route, session, request.capabilities)
                 message = await self._over(link, request, method, fields, route)
         except BaseException as error:
-            self._note(request, method, fields, route, began, error)
+            self.note(routed, error)
             raise
-        self._note(request, method, fields, route, began, message)
-        may_be_task = method == "tools/call" and (session.is_modern or "task" in fields)
+        return self._answered(routed, message)
+
+    def begin(self, routed: RoutedRequest) -> tuple[Link, PendingRequest] | None:
+        """Send a request, if its way is open; None if something has to be done or waited for first.
+
+        It is open if the link is there, speaks the client's era, and serves all clients at a time.
+        """
+        request, route = routed.request, routed.route
+        if route.server is None or route.apart is not None or self._folders.told:
+            return None
+        link = self._pool.ready(route.server)
+        if link is None or link.turns is not None or link.is_modern is not request.is_modern:
+            return None
+        return link, start_plain(link, request, routed.method, routed.fields, route)
+
+    def end(self, routed: RoutedRequest, message: Message) -> Message:
+        """Return the answer to what was begun, fit for its client."""
+        return self._answered(routed, fitted(routed.request, routed.route, message))
+
+    def _answered(self, routed: RoutedRequest, message: Message) -> Message:
+        """Have a request recorded, and its answer lead where the client can follow."""
+        self.note(routed, message)
+        request, route, view = routed.request, routed.route, routed.view
+        may_be_task = routed.method == "tools/call" and (
+            request.session.is_modern or "task" in routed.fields
+        )
         if may_be_task and len(message.result) <= _LONGEST_HANDLE and names_task(message.result):
             self._note_task(request, route, message)
         if route.server in view.readable and message.result and mention(message.result):
-            change = self._outward(session, route, view, shown)
+            change = self._outward(request.session, route, view, routed.shown)
             message.result = in_result(message.result, change)
         return message
 
@@ -180,23 +220,16 @@ class Calls:
             link = await self._pool.lease(server)
         return link
 
-    def _note(
-        self,
-        request: ClientRequest,
-        method: str,
-        fields: Fields,
-        route: Route,
-        began: float,
-        end: Message | BaseException,
-    ) -> None:
+    def note(self, routed: RoutedRequest, end: Message | BaseException) -> None:
         """Have a call of a tool recorded."""
-        if method == "tools/call":
-            arguments = fields.get("arguments", jsonrpc.NOTHING)
+        if routed.method == "tools/call":
+            arguments = routed.fields.get("arguments", jsonrpc.NOTHING)
+            request, route = routed.request, routed.route
             session, clock = request.session, request.clock
             client = session.agent or session.info
             wait = clock.read() if clock is not None else None
             self._record(
-                client, route.alias, route.key, arguments, began, end, session.caller, wait
+                client, route.alias, route.key, arguments, routed.began, end, session.caller, wait
             )
 
     def leave(self, principal: str) -> None:
@@ -238,19 +271,30 @@ class Calls:
         self, link: Link, request: ClientRequest, method: str, fields: Fields, route: Route
     ) -> Message:
         """Both sides speak the same era: nothing to translate."""
-        if request.meta:
-            fields = {**fields, "_meta": hop_meta(link, request)}
-        is_modern = request.session.is_modern
-        head = head_lines(request, fields, route) if is_modern else b""
-        pending = start(link, request, method, fields, head)
+        pending = start_plain(link, request, method, fields, route)
         try:
             message = await pending.answer
         except asyncio.CancelledError:
-            link.cancel(pending, "the client went away")
+            link.cancel(pending, LEFT)
             raise
-        if route.wraps and not is_modern and message.result:
-            return legacy_answer(message, result_members(message), wraps=True)
-        return message
+        return fitted(request, route, message)
+
+
+def start_plain(
+    link: Link, request: ClientRequest, method: str, fields: Fields, route: Route
+) -> PendingRequest:
+    """Send a request as it is to a server of the client's era."""
+    if request.meta:
+        fields = {**fields, "_meta": hop_meta(link, request)}
+    head = head_lines(request, fields, route) if request.session.is_modern else b""
+    return start(link, request, method, fields, head)
+
+
+def fitted(request: ClientRequest, route: Route, message: Message) -> Message:
+    """The answer to such a request, with an object where a legacy client can read nothing else."""
+    if route.wraps and not request.session.is_modern and message.result:
+        return legacy_answer(message, result_members(message), wraps=True)
+    return message
 
 
 def start(

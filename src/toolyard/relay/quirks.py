@@ -15,10 +15,12 @@ from toolyard.core.model import SourceState
 from toolyard.core.names import LONGEST
 from toolyard.core.quirks import KnownClient
 from toolyard.relay.results import Results
+from toolyard.relay.routes import Route
 from toolyard.relay.session import Session
 from toolyard.relay.view import View
 from toolyard.relay.view_key import ViewKey
 from toolyard.wire import jsonrpc
+from toolyard.wire.jsonrpc import Message
 
 SOURCE: Final = "passports"
 """The source that reports what the user set for clients."""
@@ -119,6 +121,13 @@ class QuirkFitter:
             hints += FEWER.format(listed=listed, all=listed + view.left_out, title=client.title)
             hints += FOUND if view.has_own_tools else ""
         return hints
+
+    def fit(self, session: Session, route: Route, reply: Message) -> Message:
+        """Cut the answer of a tool, if it is too large for its client."""
+        if len(reply.result) > session.largest:
+            keeps = b'"outputSchema"' in route.offer.raw
+            reply.result = self.cut(session, reply.result, keeps=keeps)
+        return reply
 
     def cut(self, session: Session, result: Raw, *, keeps: bool) -> Raw:
         """A result that is too large for its client, cut."""

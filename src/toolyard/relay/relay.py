@@ -38,11 +38,11 @@ from toolyard.relay.offers import own_offers
 from toolyard.relay.own import AppHubs, OwnAnswers
 from toolyard.relay.own_methods import OwnMethods
 from toolyard.relay.parking import PURPOSE as PARKED
+from toolyard.relay.plain_calls import PlainCalls
 from toolyard.relay.quirks import QuirkFitter
 from toolyard.relay.replies import (
     error_reply,
     explained,
-    failed,
     sign,
     unknown_method,
     unknown_uri,
@@ -58,6 +58,7 @@ from toolyard.relay.tasks import TaskTable, merge_tasks, missing_tasks
 from toolyard.relay.view import View
 from toolyard.relay.view_key import ViewKey
 from toolyard.relay.views import Resolve, Views
+from toolyard.tasks import Tasks
 from toolyard.wire import era, headers, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 
@@ -127,6 +128,7 @@ class Relay:
         self.subscriptions = Subscriptions(followed, sessions)
         self._hear_servers()
         self.quirks = QuirkFitter(board, usual_key, Results(handles))
+        self._plain = PlainCalls(self.views, self.calls, self.quirks, self.serve)
         self.news = News(board, self.subscriptions, self.views.look, self._refit)
         note = partial(keep_note, notes)
         self.following = self._make_following(followed, note)
@@ -216,6 +218,10 @@ class Relay:
 
     # Requests, as doors bring them.
 
+    def start(self, request: ClientRequest, tasks: Tasks) -> asyncio.Future[Any] | None:
+        """Begin to answer a request, as work of `tasks`; None if these are closed."""
+        return self._plain.start(request, tasks) or tasks.start(self.serve(request))
+
     def serve(self, request: ClientRequest) -> Coroutine[Any, Any, None]:
         """Take a request in; what is returned answers it, through its responder."""
         # Not when it is begun: what the client sends next may take it back already.
@@ -223,23 +229,15 @@ class Relay:
         return self._serve(request)
 
     async def _serve(self, request: ClientRequest) -> None:
-        responder = request.responder
         try:
-            request.task = asyncio.current_task()
+            request.work = asyncio.current_task()
             if request.is_dropped:
                 raise asyncio.CancelledError
             if request.session.arrival is not None:
                 await asyncio.wait([request.session.arrival], timeout=ARRIVAL_SECONDS)
-            reply = await self._answer(request)
-            if reply.error:
-                responder.answer(jsonrpc.error(request.id, reply.error), reply.error)
-            else:
-                responder.answer(jsonrpc.result(request.id, reply.result), jsonrpc.NOTHING)
-        except asyncio.CancelledError:
-            responder.cancelled(request.id)
-            raise
+            request.respond(await self._answer(request))
         except BaseException as failure:
-            responder.answer(jsonrpc.error(request.id, failed(failure)), jsonrpc.NOTHING)
+            request.fail(failure)
             raise
         finally:
             request.session.requests.pop(request.id, None)
@@ -332,10 +330,7 @@ class Relay:
         else:
             fields = {**params, "name": route.raw_key}
             reply = await self.calls.send(request, "tools/call", fields, route, view)
-        if len(reply.result) > session.largest:
-            keeps = b'"outputSchema"' in route.offer.raw
-            reply.result = self.quirks.cut(session, reply.result, keeps=keeps)
-        return reply
+        return self.quirks.fit(session, route, reply)
 
     async def _get_prompt(self, request: ClientRequest) -> Message:
         view = self.views.look(request.session.view_key)

@@ -21,6 +21,7 @@ from toolyard.relay.questions import (
     is_able,
     refuse_question,
 )
+from toolyard.relay.replies import failed
 from toolyard.relay.routes import Route
 from toolyard.relay.view_key import ViewKey
 from toolyard.wire import era, jsonrpc
@@ -205,8 +206,8 @@ class ClientRequest(Struct, eq=False):
     clock: QuestionClock | None = None
     """Measures how long those were open that were put to its client before the answer."""
     _capabilities: era.Capabilities | None = None
-    task: asyncio.Task[Any] | None = None
-    """Serves it, once it is begun."""
+    work: asyncio.Future[Any] | None = None
+    """The task that serves it, or the server's answer if nothing else is waited for."""
     is_dropped: bool = False
     """True if the client took it back."""
 
@@ -252,8 +253,22 @@ class ClientRequest(Struct, eq=False):
     def abandon(self) -> None:
         """The client does not want the answer any more."""
         self.is_dropped = True
-        if self.task is not None:
-            self.task.cancel()
+        if self.work is not None:
+            self.work.cancel()
+
+    def respond(self, reply: Message) -> None:
+        """Send the answer."""
+        if reply.error:
+            self.responder.answer(jsonrpc.error(self.id, reply.error), reply.error)
+        else:
+            self.responder.answer(jsonrpc.result(self.id, reply.result), jsonrpc.NOTHING)
+
+    def fail(self, failure: BaseException) -> None:
+        """Tell the client that there is no answer: it was cancelled, or the hub failed at it."""
+        if isinstance(failure, asyncio.CancelledError):
+            self.responder.cancelled(self.id)
+        else:
+            self.responder.answer(jsonrpc.error(self.id, failed(failure)), jsonrpc.NOTHING)
 
     # What the server says before its answer.
 

@@ -211,13 +211,13 @@ class HttpDoor:
         lines = b"mcp-session-id: %b\r\n" % client.id
         responder = HttpResponder(visit.reply, is_modern=False, takes_stream=False, lines=lines)
 
-        def opened(_task: object) -> None:
+        def opened(_work: object) -> None:
             if responder.has_failed:
                 self._sessions.end(client.id)
 
-        task = self._start(visit, client.session, envelope, responder, client.hung_up)
-        if task is not None:
-            task.add_done_callback(opened)
+        work = self._start(visit, client.session, envelope, responder, client.hung_up)
+        if work is not None:
+            work.add_done_callback(opened)
 
     def _listen(self, visit: Visit, request: Request) -> None:
         client = self._client(visit)
@@ -283,7 +283,7 @@ class HttpDoor:
         envelope: Envelope,
         responder: HttpResponder,
         on_gone: Callable[[ClientRequest], None],
-    ) -> asyncio.Task[Any] | None:
+    ) -> asyncio.Future[Any] | None:
         """Serve a request; hanging up cancels, in the legacy era only with the last connection."""
         request = ClientRequest(
             session,
@@ -302,11 +302,11 @@ class HttpDoor:
             on_gone(request)
 
         visit.reply.on_gone = gone
-        task = self._tasks.start(self._relay.serve(request))
-        if request.method == LISTEN and task is not None:
+        work = self._relay.start(request, self._tasks)
+        if request.method == LISTEN and work is not None:
             self._listeners[request] = visit.caller
-            task.add_done_callback(lambda _: self._listeners.pop(request, None))
-        return task
+            work.add_done_callback(lambda _: self._listeners.pop(request, None))
+        return work
 
 
 _FULL: Final = "too many sessions are open, and none of this token is idle; end one, or wait"

@@ -124,7 +124,7 @@ class LineClient:
             self,
             name=envelope.name,
         )
-        self._tasks.start(self._relay.serve(request))
+        self._relay.start(request, self._tasks)
 
     def _session(self, envelope: Envelope) -> Session:
         """A request with a modern envelope is modern; all others are legacy."""
