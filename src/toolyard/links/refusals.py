@@ -57,14 +57,23 @@ def refusal(name: str, status: int, headers: Headers) -> HttpStatusError:
 
 
 def _lacks_scope(name: str, challenge: bytes) -> ScopeNeededError:
-    named = _SCOPE.search(challenge)
-    scope = _readable((named[1] or named[2] or b"").decode("latin-1")) if named else ""
+    scope = _named_scope(challenge)
     words = f" ({scope})" if scope else ""
     text = f"{name!r} wants more rights than its login has{words}"
     return ScopeNeededError(text, 403, f"run: toolyard auth login {name}", scope)
 
 
-def _readable(scope: str) -> str:
+def wanted_scope(headers: Headers) -> str:
+    """The scope that a refusal names; empty if it names none."""
+    return _named_scope(headers.get(b"www-authenticate", b""))
+
+
+def _named_scope(challenge: bytes) -> str:
+    named = _SCOPE.search(challenge)
+    return readable_scope((named[1] or named[2] or b"").decode("latin-1")) if named else ""
+
+
+def readable_scope(scope: str) -> str:
     """The scope if it is one; what a stranger sends is shown to people and sent to an issuer."""
     words = scope.split()
     is_scope = len(scope) <= SCOPE_LIMIT and all(map(_SCOPE_TOKEN.fullmatch, words))

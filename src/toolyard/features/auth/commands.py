@@ -17,7 +17,7 @@ from toolyard.console.exits import Exit
 
 if TYPE_CHECKING:
     from toolyard.features.auth.logins import LoginState
-    from toolyard.features.auth.oauth import OAuthClient
+    from toolyard.features.auth.registration import OAuthClient
     from toolyard.links.grants import ListedGrant
 
 TITLES = ("server", "state", "issuer", "expires", "kept in", "address")
@@ -72,7 +72,7 @@ def login_command(
     port: int,
 ) -> None:
     """Log in to a server in the browser."""
-    from toolyard.features.auth.oauth import OAuthClient
+    from toolyard.features.auth.registration import OAuthClient
 
     secret = _keyring(context)(client_secret) if client_secret else ""
     client = OAuthClient(client_id, secret, client_page, port)

@@ -144,7 +144,12 @@ class Logins:
         if not isinstance(entry.server.endpoint, Url):
             return False
         key = await asyncio.to_thread(_key, entry, entry.server.endpoint, self._keyring)
-        return await asyncio.to_thread(self._grants.remove, key) is not None
+        return await asyncio.to_thread(self._remove, key) is not None
+
+    def _remove(self, key: str) -> ListedGrant | None:
+        """Delete a grant, and not while it is renewed: it would be written again. It blocks."""
+        with self._grants.hold(key):
+            return self._grants.remove(key)
 
     async def close(self) -> None:
         """Give up what is under way."""

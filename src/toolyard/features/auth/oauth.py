@@ -1,20 +1,21 @@
-"""Logs in at a remote server, with the client of the official SDK.
+"""Logs in at a remote server: finds its issuer, introduces us, sends a person there, takes tokens.
 
-Only this module and `negotiation` know the SDK, and only while somebody logs in: it is large, and a
-hub that serves needs nothing of it. What it finds out is kept as a grant.
+The whole way of the MCP specification with nothing but our own HTTP, so that it works with the base
+package and costs a hub neither a second nor the memory of a large library. What comes out is kept
+as a grant.
 """
 
 from __future__ import annotations
 
 import asyncio
-import importlib
-import logging
-import time
-from collections.abc import Callable
+import base64
+import hashlib
+import secrets
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-from urllib.parse import parse_qs, urlsplit
+from typing import Final
+from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
@@ -22,33 +23,23 @@ from toolyard.core.errors import ConfigError, LinkError, ToolyardError
 from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Url
 from toolyard.features.auth.callback import HOST, Callback, PublicCallbacks, listening
-from toolyard.features.auth.guarded import guarded_http
-from toolyard.installation import how_to_add
+from toolyard.features.auth.registration import OAuthClient, former_callback, introduce
 from toolyard.links.addresses import check_link
 from toolyard.links.grants import GrantStore, ListedGrant, OAuthGrant, join_scopes, server_key
 from toolyard.links.greeting import ENVELOPE
+from toolyard.links.issuer_http import IssuerHttp, IssuerReply
+from toolyard.links.oauth_discovery import Discovery, IssuerMetadata, discover, is_same_issuer
+from toolyard.links.refusals import AuthNeededError, ScopeNeededError, refusal
+from toolyard.links.token_requests import ClientProof, IssuedTokens, request_tokens
 from toolyard.records.secrets.mask import MASK
 from toolyard.wire import era, jsonrpc
 
-if TYPE_CHECKING:
-    from mcp.client.auth import OAuthClientProvider, OAuthFlowError
-    from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthToken
-
 LOGIN_SECONDS: Final = 300.0
 """For the person: to find the password, the phone, the right account."""
-
-
-@dataclass(frozen=True, slots=True)
-class OAuthClient:
-    """The client as an issuer knows it; when empty, we introduce ourselves."""
-
-    id: str = ""
-    """As it was registered by hand."""
-    secret: str = ""
-    page: str = ""
-    """The https address of a document that describes us."""
-    port: int = 0
-    """On which the browser comes back; 0 for any."""
+OFFLINE: Final = "offline_access"
+"""The scope by which issuers of OpenID give tokens that can be renewed."""
+ROUNDS: Final = 2
+"""A server that asks for more than it named at first is followed once, not for ever."""
 
 
 async def login(
@@ -66,32 +57,27 @@ async def login(
 
     Raises:
         LinkError: It did not work out.
-        ConfigError: The SDK is not installed, or the port is taken.
+        ConfigError: The port is taken, or the client cannot be used.
     """
-    await asyncio.to_thread(_load)
     key = server_key(url.url)
     former = await asyncio.to_thread(_read, grants, key)
     scope = await asyncio.to_thread(_wanted, grants, key, former)
     async with AsyncExitStack() as stack:
         callback = await _listen(stack, former, client or OAuthClient(), callbacks)
-        attempt = _Attempt(name, callback, show, seconds)
-        storage = _Storage(_client_of(former, callback, client or OAuthClient(), scope))
-        # Without its query, which may be secret: issuers are told which server this is for.
-        provider = attempt.provider(key, storage, (client or OAuthClient()).page, scope)
-        status = await _knock(name, url, provider)
-        grant = _grant(name, key, provider, status)
+        attempt = _Attempt(name, url, callback, show, seconds)
+        try:
+            grant = await attempt.run(client or OAuthClient(), former, scope)
+        except LinkError as error:
+            raise _failed(name, error) from error
     return await asyncio.to_thread(grants.write, grant)
 
 
-def _load() -> None:
-    try:
-        # It takes a second, and most never need it.
-        importlib.import_module("mcp.client.auth")
-    except ImportError as error:
-        raise ConfigError("logging in needs the package 'mcp'", how_to_add("login")) from error
-    # It writes a traceback for whatever we turn into one sentence, and answers of token endpoints.
-    for quiet in ("mcp.client.auth", "mcp.shared", "httpx2", "httpcore2"):
-        logging.getLogger(quiet).setLevel(logging.CRITICAL)
+def _failed(name: str, error: LinkError) -> LinkError:
+    """The error with the name of the server in it."""
+    text = " ".join(MASK.hide(str(error)).split())[:400]
+    if repr(name) in text:
+        return error
+    return LinkError(f"the login at {name!r} failed: {text}", error.hint or "start it again")
 
 
 def _read(grants: GrantStore, key: str) -> OAuthGrant | None:
@@ -118,7 +104,7 @@ async def _listen(
     """Listen where we did the last time: some issuers compare the port too."""
     if callbacks is not None:
         return await stack.enter_async_context(callbacks.open())
-    place = urlsplit(_callback_of(former))
+    place = urlsplit(former_callback(former))
     wished = client.port or (place.port if place.hostname == HOST else None) or 0
     try:
         return await stack.enter_async_context(listening(wished))
@@ -128,186 +114,179 @@ async def _listen(
     return await stack.enter_async_context(listening())
 
 
-def _registration(former: OAuthGrant | None) -> JsonObject:
-    """The registration by which an issuer knows us, from the last login."""
-    registration = msgspec.json.decode(former.client) if former is not None else {}
-    return registration if isinstance(registration, dict) else {}
+@dataclass(frozen=True, slots=True)
+class _Consent:
+    """A request for a person's consent, and what will prove that the answer is to it."""
 
+    state: str
+    verifier: str
+    scope: str
 
-def _callback_of(former: OAuthGrant | None) -> str:
-    """The address to which browsers came back at the last login."""
-    places = _registration(former).get("redirect_uris") or [""]
-    return str(places[0])
-
-
-def _client_of(
-    former: OAuthGrant | None, callback: Callback, client: OAuthClient, scope: str
-) -> OAuthClientInformationFull | None:
-    """The client that we are already, by the user or from before at this place, for this scope."""
-    from mcp.shared.auth import OAuthClientInformationFull
-    from pydantic import AnyUrl
-
-    if client.id:
-        return OAuthClientInformationFull(
-            client_id=client.id,
-            client_secret=client.secret or None,
-            redirect_uris=[AnyUrl(callback.address)],
-            token_endpoint_auth_method=None if client.secret else "none",
-        )
-    if former is None or _callback_of(former) != callback.address:
-        return None
-    registered = str(_registration(former).get("scope") or "")
-    if registered and not set(scope.split()) <= set(registered.split()):
-        return None  # as this client nobody may ask for more than it was registered for
-    return OAuthClientInformationFull.model_validate_json(former.client)
-
-
-class _Storage:
-    """The SDK's storage while it works; only a whole grant is kept for good."""
-
-    def __init__(self, client: OAuthClientInformationFull | None) -> None:
-        self._client = client
-        self._tokens: OAuthToken | None = None
-
-    async def get_tokens(self) -> OAuthToken | None:
-        return self._tokens
-
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        self._tokens = tokens
-
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
-        return self._client
-
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        self._client = client_info
+    @property
+    def challenge(self) -> str:
+        """The text by which the issuer will know the verifier (RFC 7636)."""
+        digest = hashlib.sha256(self.verifier.encode()).digest()
+        return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
 class _Attempt:
-    """One login: what happens between the page and the callback."""
+    """One login, from the first refusal to the grant."""
 
     def __init__(
-        self, name: str, callback: Callback, show: Callable[[str], None], seconds: float
+        self,
+        name: str,
+        url: Url,
+        callback: Callback,
+        show: Callable[[str], None],
+        seconds: float,
     ) -> None:
         self._name = name
+        self._url = url
+        self._key = server_key(url.url)
         self._callback = callback
         self._show = show
         self._seconds = seconds
-        self._provider: OAuthClientProvider | None = None
+        self._http = IssuerHttp(url.url)
 
-    def provider(self, url: str, storage: _Storage, page: str, scope: str) -> OAuthClientProvider:
-        """The SDK's side of it."""
-        from mcp.client.auth import OAuthClientProvider
-
-        from toolyard.features.auth.negotiation import client_metadata
-
-        metadata = client_metadata(self._callback.address, scope)
-        try:
-            self._provider = OAuthClientProvider(
-                url, metadata, storage, self._redirect, self._answer, page or None
-            )
-        except ValueError as error:
-            raise ConfigError(str(error), "name an https address with a path") from error
-        return self._provider
-
-    async def _redirect(self, url: str) -> None:
-        from toolyard.features.auth.negotiation import complete
-
-        assert self._provider is not None
-        complete(self._provider)
-        metadata = self._provider.context.oauth_metadata
-        if metadata is None or "S256" not in (metadata.code_challenge_methods_supported or ()):
+    async def run(self, client: OAuthClient, former: OAuthGrant | None, scope: str) -> OAuthGrant:
+        """Log in, once more if the server then asks for more; return the grant."""
+        reply = await self._knock()
+        if reply.status not in (401, 403):
             raise LinkError(
-                f"{self._name!r} is logged in to without PKCE, which is not safe",
-                "ask its author to offer the method S256",
+                f"{self._name!r} asks for no login (HTTP {reply.status})", "use it as it is"
             )
-        state = parse_qs(urlsplit(check_link(url)).query).get("state", [""])[-1]
-        self._callback.expect(state)
-        self._show(url)
+        grant = former
+        for _ in range(ROUNDS):
+            grant = await self._obtain(reply, client, grant, scope)
+            reply = await self._knock(f"Bearer {grant.access_token}")
+            if reply.status not in (401, 403):
+                return grant
+            lacking = refusal(self._name, reply.status, reply.headers)
+            if not isinstance(lacking, ScopeNeededError):
+                break
+            scope = join_scopes(grant.scope, lacking.scope)
+        text = f"{self._name!r} does not accept the login (HTTP {reply.status})"
+        raise LinkError(text, "start it again")
 
-    async def _answer(self) -> AuthorizationCodeResult:
-        from mcp.shared.auth import AuthorizationCodeResult
+    async def _knock(self, authorization: str = "") -> IssuerReply:
+        """Ask the server something harmless."""
+        message = {"jsonrpc": "2.0", "id": 1, "method": "server/discover"}
+        body = jsonrpc.encode({**message, "params": {"_meta": ENVELOPE}})
+        headers = {
+            **{name.lower(): value for name, value in self._url.headers},
+            "accept": "application/json, text/event-stream",
+            "content-type": "application/json",
+            "mcp-protocol-version": era.MODERN,
+            "mcp-method": "server/discover",
+        }
+        headers.pop("authorization", None)
+        if authorization:
+            headers["authorization"] = authorization
+        return await self._http.send("POST", self._url.url, headers, body)
 
-        brought = await self._callback.wait(self._seconds)
+    async def _obtain(
+        self, reply: IssuerReply, client: OAuthClient, former: OAuthGrant | None, scope: str
+    ) -> OAuthGrant:
+        """Do what it takes after a refusal; return the grant."""
+        found = await discover(self._http, self._key, reply.headers)
+        _check_pkce(self._name, found.issuer)
+        asked = _scope_to_ask(found, scope)
+        registration = await introduce(
+            self._http, found.issuer, client, former, self._callback.address, asked
+        )
+        consent = _Consent(secrets.token_urlsafe(32), secrets.token_urlsafe(48), asked)
+        code = await self._consent(found, str(registration["client_id"]), consent)
+        tokens = await self._exchange(found, registration, consent, code)
+        return OAuthGrant(
+            url=self._key,
+            issuer=found.issuer.issuer,
+            token_endpoint=found.issuer.token_endpoint,
+            client=msgspec.json.encode(registration).decode(),
+            access_token=tokens.access_token,
+            refresh_token=tokens.refresh_token,
+            resource=found.resource,
+            # Who grants all that was asked for need not repeat it (RFC 6749, section 5.1).
+            scope=tokens.scope or asked,
+            issued_at=tokens.issued_at,
+            expires_at=tokens.expires_at,
+        )
+
+    async def _consent(self, found: Discovery, client_id: str, consent: _Consent) -> str:
+        """Send the person to the issuer; return the code that they bring back."""
+        query = {
+            "response_type": "code",
+            "client_id": client_id,
+            "redirect_uri": self._callback.address,
+            "state": consent.state,
+            "code_challenge": consent.challenge,
+            "code_challenge_method": "S256",
+            "resource": found.resource,
+            "scope": consent.scope,
+        }
+        if OFFLINE in consent.scope.split():
+            query["prompt"] = "consent"  # or it is not granted (OpenID Connect Core, section 11)
+        place = found.issuer.authorization_endpoint
+        words = urlencode({name: value for name, value in query.items() if value})
+        page = check_link(f"{place}{'&' if '?' in place else '?'}{words}")
+        self._callback.expect(consent.state)
+        self._show(page)
+        return self._read_answer(await self._callback.wait(self._seconds), found.issuer)
+
+    def _read_answer(self, brought: Mapping[str, str], issuer: IssuerMetadata) -> str:
+        """The code in what a browser brought back, if it is from the issuer that was asked."""
+        _check_sender(brought.get("iss"), issuer)
         if "error" in brought:
             why = jsonrpc.encode(brought.get("error_description") or brought["error"])
             raise LinkError(f"the login at {self._name!r} was refused: {why.decode()[:300]}")
-        return AuthorizationCodeResult(
-            code=brought.get("code", ""),
-            state=brought.get("state"),
-            iss=self._as_expected(brought.get("iss")),
+        if not brought.get("code"):
+            raise LinkError("the browser came back without a code")
+        return brought["code"]
+
+    async def _exchange(
+        self, found: Discovery, registration: JsonObject, consent: _Consent, code: str
+    ) -> IssuedTokens:
+        """Give the code for tokens."""
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": self._callback.address,
+            "code_verifier": consent.verifier,
+            "resource": found.resource,
+        }
+        proof = ClientProof(
+            str(registration["client_id"]),
+            str(registration.get("client_secret") or ""),
+            str(registration.get("token_endpoint_auth_method") or "none"),
+        )
+        MASK.add(proof.secret)
+        issuer = found.issuer
+        try:
+            return await request_tokens(
+                self._http, issuer.issuer, issuer.token_endpoint, proof, form
+            )
+        except AuthNeededError as error:
+            raise LinkError(str(error), "start it again") from error
+
+
+def _check_pkce(name: str, issuer: IssuerMetadata) -> None:
+    if "S256" not in (issuer.code_challenge_methods_supported or ()):
+        raise LinkError(
+            f"{name!r} is logged in to without PKCE, which is not safe",
+            "ask its author to offer the method S256",
         )
 
-    def _as_expected(self, issuer: str | None) -> str | None:
-        """The issuer that answered, spelled as in its metadata: the SDK compares every byte."""
-        from toolyard.features.auth.negotiation import is_same_issuer
 
-        assert self._provider is not None
-        metadata = self._provider.context.oauth_metadata
-        expected = str(metadata.issuer) if metadata is not None else ""
-        return expected if issuer is not None and is_same_issuer(issuer, expected) else issuer
-
-
-async def _knock(name: str, url: Url, provider: OAuthClientProvider) -> int:
-    """Ask the server something harmless, and do what it takes to be let in; gives the status."""
-    import httpx2
-    from mcp.client.auth import OAuthFlowError
-
-    from toolyard.features.auth.negotiation import Negotiation
-
-    params = {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": ENVELOPE}}
-    headers = {
-        **{key: value for key, value in url.headers if key.lower() != "authorization"},
-        "accept": "application/json, text/event-stream",
-        "content-type": "application/json",
-        "mcp-protocol-version": era.MODERN,
-        "mcp-method": "server/discover",
-    }
-    try:
-        async with guarded_http(url.url) as http:
-            content = jsonrpc.encode(params)
-            flow = Negotiation(provider)
-            answer = await http.post(url.url, content=content, headers=headers, auth=flow)
-    except OAuthFlowError as error:
-        raise LinkError(f"the login at {name!r} failed: {_short(error)}", _cure(error)) from error
-    except httpx2.HTTPError as error:
-        text = f"the login at {name!r} failed: {_short(error) or type(error).__name__}"
-        raise LinkError(text, "check that the server and its login page can be reached") from error
-    except ValueError as error:  # what a server said of itself makes no sense
-        raise LinkError(f"the login at {name!r} failed: {type(error).__name__}") from error
-    return answer.status_code
+def _check_sender(sender: str | None, issuer: IssuerMetadata) -> None:
+    """See that the issuer which answers is the one that was asked (RFC 9207)."""
+    hint = "ask whoever runs the server: what it says about its login disagrees"
+    if sender is None and issuer.authorization_response_iss_parameter_supported:
+        raise LinkError("the answer does not say which issuer it is from (iss)", hint)
+    if sender is not None and not is_same_issuer(sender, issuer.issuer):
+        raise LinkError(f"the answer's issuer (iss) is a mismatch: {sender[:200]!r}", hint)
 
 
-def _cure(error: OAuthFlowError) -> str:
-    from mcp.client.auth import OAuthRegistrationError
-
-    if isinstance(error, OAuthRegistrationError):
-        return "register a client with its issuer by hand, and name it with --client-id"
-    if "mismatch" in str(error):
-        return "whoever runs the server must mend this: what it says about its login disagrees"
-    return "start it again"
-
-
-def _grant(name: str, key: str, provider: OAuthClientProvider, status: int) -> OAuthGrant:
-    context = provider.context
-    tokens, client, metadata = context.current_tokens, context.client_info, context.oauth_metadata
-    if tokens is None or client is None or metadata is None:
-        raise LinkError(f"{name!r} asks for no login (HTTP {status})", "use it as it is")
-    if status in (401, 403):
-        raise LinkError(f"{name!r} does not accept the login (HTTP {status})", "start it again")
-    now = time.time()
-    return OAuthGrant(
-        url=key,
-        issuer=str(metadata.issuer),
-        token_endpoint=str(metadata.token_endpoint),
-        client=client.model_dump_json(exclude_none=True),
-        access_token=tokens.access_token,
-        refresh_token=tokens.refresh_token or "",
-        resource=context.get_resource_url(),
-        scope=tokens.scope or "",
-        issued_at=now,
-        expires_at=now + tokens.expires_in if tokens.expires_in else 0.0,
-    )
-
-
-def _short(error: Exception) -> str:
-    return " ".join(MASK.hide(str(error)).split())[:300]
+def _scope_to_ask(found: Discovery, wanted: str) -> str:
+    scope = join_scopes(found.scope, wanted)
+    if scope and OFFLINE in (found.issuer.scopes_supported or ()):
+        return join_scopes(scope, OFFLINE)
+    return scope
