@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -164,11 +164,12 @@ def hub(
     commands: list[list[str]],
     python: str = sys.executable,
     start_with: Callable[[list[str]], list[str]] = list,
+    settings: Mapping[str, str] | None = None,
 ) -> Iterator[Running]:
     """The hub in front of these servers; it may not have opened its door yet.
 
     `python` is that of another checkout, for a hub to compare with; `start_with` turns the hub's
-    command into the one that is carried out.
+    command into the one that is carried out; `settings` are variables for it.
     """
     with tempfile.TemporaryDirectory(prefix="ty-") as name:
         home = Path(name)
@@ -177,7 +178,7 @@ def hub(
         named = {f"s{number:02}": server for number, server in enumerate(servers)}
         config, port = home / "servers.json", free_port()
         config.write_text(json.dumps({"mcpServers": named}))
-        environment = surroundings(home)
+        environment = surroundings(home) | dict(settings or {})
         with (home / "out").open("w+") as out:
             began = time.perf_counter()
             argv = start_with(hub_command(config, port, python))

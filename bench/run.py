@@ -24,6 +24,7 @@ import uvloop
 from agents import read_lists, resolve_all
 from apart import shared_or_not
 from cold import attach, cold_start
+from identity import with_and_without
 from idle import idle
 from load import LoadError, Tally, burst, churn, repeat
 from processes import Running, door_opens, http_upstreams, hub, relay, stdio_upstream, tools_arrive
@@ -119,6 +120,8 @@ async def run(given: argparse.Namespace) -> list[Row]:
     judge_stdio(rows)
     if not given.without_hub and wanted(given, "apart"):
         rows += await shared_or_not(given.rounds, given.seconds)
+    if not given.without_hub and wanted(given, "member"):
+        rows += await with_and_without(given.rounds, given.seconds)
     if not given.without_hub and wanted(given, "cold"):
         rows += await cold_start(given.rounds)
     if not given.without_hub and wanted(given, "attach"):
@@ -137,7 +140,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.5, help="length of one closed loop")
-    parser.add_argument("--only", default="", help="works to run: echo,list,apart,cold,attach ...")
+    parser.add_argument("--only", default="", help="works to run: echo,list,apart,member,cold ...")
     parser.add_argument("--without-hub", action="store_true", help="measure the relay alone")
     parser.add_argument("--against", default="", help="the python of a checkout to compare with")
     parser.add_argument("--json", action="store_true")

@@ -47,6 +47,7 @@ class Caller:
     """The name for the token that nobody can choose by naming a token or a client."""
     is_owner: bool = field(init=False, compare=False)
     """It came with the hub's own token, or from the page."""
+    _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         account = f"token {self.name}" if self.is_agent else self.name
@@ -54,6 +55,12 @@ class Caller:
             account = f"member {self.member}"
         object.__setattr__(self, "account", account)
         object.__setattr__(self, "is_owner", not self.is_agent and not self.member)
+        # What a caller sees is looked up with every call; all its limits are not hashed as often.
+        limits = self.servers, self.profile, self.agent, self.executor, self.admitted, self.tier
+        object.__setattr__(self, "_hash", hash((account, limits)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 def beyond_role(caller: Caller, path: str) -> str:

@@ -79,9 +79,11 @@ class HttpDoor:
         revision = self._board.snapshot.revision
         if revision != self._shown_at or len(self._shown) > self._most_shown:
             self._shown, self._shown_at = {}, revision
-        if (path, caller) not in self._shown:
-            self._shown[path, caller] = self._expose(path, caller)
-        return self._shown[path, caller]
+        try:
+            return self._shown[path, caller]
+        except KeyError:
+            view_key = self._shown[path, caller] = self._expose(path, caller)
+            return view_key
 
     def _expose(self, path: str, caller: Caller) -> ViewKey | None:
         scope = read_scope(path)

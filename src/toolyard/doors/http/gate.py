@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from toolyard.core.caller import Caller, TurnedAway
 from toolyard.doors.http.address import bracketed
-from toolyard.doors.http.path_scope import LOCAL, WHOLE, read_scope
+from toolyard.doors.http.path_scope import LOCAL, MCP, WHOLE, read_scope
 
 Pairs = list[tuple[bytes, bytes]]
 
@@ -187,6 +187,8 @@ def _beyond(caller: Caller, path: str) -> str:
 
 def _admit_member(caller: Caller, path: str) -> Caller | TurnedAway:
     """A member uses the profiles they are admitted to; where agents go, their lists decide."""
+    if path == MCP:
+        return caller
     scope = read_scope(path)
     if scope is not None and scope.agent:
         return TurnedAway(403, "members come in at /mcp, /mcp/p/PROFILE and /mcp/s/SERVER")

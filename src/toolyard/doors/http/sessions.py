@@ -66,6 +66,12 @@ class HttpSession:
         elif len(self._unheard) < UNHEARD:
             self._unheard.append(message)
 
+    def is_of(self, caller: Caller, view_key: ViewKey | None) -> bool:
+        """Tell whether a caller opened it, at a path that shows the same."""
+        # Nearly always these are the very objects; to compare all they say would cost more.
+        is_own = self.caller is caller or self.caller == caller
+        return is_own and (self.view_key is view_key or self.view_key == view_key)
+
     @property
     def is_idle(self) -> bool:
         """True if neither a stream nor a request of it is under way."""
@@ -123,7 +129,7 @@ class HttpSessions:
     def use(self, id_: bytes, caller: Caller, view_key: ViewKey | None) -> HttpSession | None:
         """The session a request belongs to; for others than who opened it, there is none."""
         client = self._sessions.get(id_)
-        if client is None or client.caller != caller or client.view_key != view_key:
+        if client is None or not client.is_of(caller, view_key):
             return None
         client.used_at = self._loop.time()
         return client

@@ -46,6 +46,8 @@ class MemberDirectory:
         self.admissions = admissions
         self.news = asyncio.Event()
         """Set while something waits to be written down."""
+        self.revision = 0
+        """Grows whenever somebody may be another caller than before."""
         self._dismissals = dismissals
         self._clock = clock
         self._by_key: dict[str, Member] = {}
@@ -74,6 +76,7 @@ class MemberDirectory:
     def _review(self) -> None:
         """End what was opened by whoever is let in no longer, or for something else."""
         self._callers = {}
+        self.revision += 1
         self._dismissals.dismiss_all(self._is_gone)
         gone = {key for key, m in self._by_key.items() if m.disabled or m.removed_at}
         self._dismissals.dismiss_members(lambda key: self.caller(key) is None, gone)
@@ -89,6 +92,7 @@ class MemberDirectory:
         before = self.caller(person.key)
         if self._update(person) != member:
             self._callers.pop(person.key, None)
+            self.revision += 1
             if member is not None and member.removed_at:
                 self._review()  # they begin anew, and what they keep from now on stays
         after = self.caller(person.key)

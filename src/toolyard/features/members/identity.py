@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -19,7 +19,7 @@ from msgspec import Struct
 from toolyard.core.caller import OWN_PATHS, Caller, TurnedAway, beyond_role
 from toolyard.core.model import Problem
 from toolyard.core.problems import ProblemCode
-from toolyard.features.members.directory import MemberDirectory
+from toolyard.features.members.directory import USE_SECONDS, MemberDirectory
 from toolyard.features.members.issuer import Issuer
 from toolyard.features.members.verifying import (
     InvalidTokenError,
@@ -63,13 +63,24 @@ class IdentityRules:
     groups_claim: str = "groups"
 
 
-@dataclass(frozen=True, slots=True)
+class _Admitted(NamedTuple):
+    """Who was let in at a path with a token; it holds until a time, and a change of members."""
+
+    path: str
+    caller: Caller
+    until: float
+    revision: int
+
+
+@dataclass(slots=True)
 class _Proven:
     """A verified token, and the paths that it is for."""
 
     token: VerifiedToken
     paths: tuple[str, ...]
     """It is good there and below; the empty one is the whole hub."""
+    last: _Admitted | None = None
+    """A client goes on calling at one path: its next call is not judged anew."""
 
 
 class Identities:
@@ -98,9 +109,13 @@ class Identities:
 
     def recognise(self, token: bytes, path: str) -> Caller | TurnedAway | None:
         """Return whom a token lets in at a path; None if the issuer has to be asked first."""
-        digest = hashlib.sha256(token).digest()
+        digest, now = hashlib.sha256(token).digest(), self._clock()
         proven = self._proven.get(digest)
-        if proven is None or proven.token.expires <= self._clock():
+        last = proven.last if proven is not None else None
+        if last is not None and last.path == path and now < last.until:
+            if last.revision == self._directory.revision:
+                return last.caller
+        if proven is None or proven.token.expires <= now:
             try:
                 proven = self._prove(token, digest)
             except UnknownKeyError as error:
@@ -155,6 +170,8 @@ class Identities:
         if not token.scopes.issuperset(needed):
             return self._step_up(needed, path)
         self._directory.used(person.key)
+        until = min(token.expires, self._clock() + USE_SECONDS)
+        proven.last = _Admitted(path, caller, until, self._directory.revision)
         return caller
 
     # Turning away.
