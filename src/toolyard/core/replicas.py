@@ -56,5 +56,27 @@ class KnownReplicas:
         self.own = own.id
         """The id of the hub that knows them."""
         self.by_id: Mapping[str, LiveReplica] = {own.id: own}
+        self._waiting: dict[str, set[Callable[[], None]]] = {}
+        """Those who are told once a replica is gone, by its id."""
         self.runners: Mapping[str, str] = {}
         """The replica that runs the process of each shared server, by `name@source`."""
+
+    def hear(self, live: Mapping[str, LiveReplica]) -> bool:
+        """Take in which replicas live, and tell those who wait; True if one is gone."""
+        gone, self.by_id = self.by_id.keys() - live.keys(), live
+        for id_ in self._waiting.keys() - live.keys():
+            for tell in tuple(self._waiting.pop(id_)):
+                tell()
+        return bool(gone)
+
+    def when_gone(self, id_: str, tell: Callable[[], None]) -> Callable[[], None]:
+        """Have it told once that a replica is gone; gives what takes that back."""
+        waiting = self._waiting.setdefault(id_, set())
+        waiting.add(tell)
+
+        def forget() -> None:
+            waiting.discard(tell)
+            if not waiting and self._waiting.get(id_) is waiting:
+                del self._waiting[id_]
+
+        return forget

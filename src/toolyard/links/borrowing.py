@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Final
 
 import msgspec
 
@@ -29,13 +28,9 @@ from toolyard.links.loans import (
 from toolyard.links.owner import Owner
 from toolyard.links.patience import Patience
 from toolyard.links.pending import PendingRequest
-from toolyard.tasks import Tasks
 from toolyard.wire import jsonrpc
 from toolyard.wire.http1 import Connection
 from toolyard.wire.peer_posts import PeerEnd, PeerPosts, PeerReply, error_of, lost
-
-LOOK_SECONDS: Final = 1.0
-"""The pause between two looks whether the replica lives: one that is frozen does not hang up."""
 
 
 class NotLentError(LinkError):
@@ -77,7 +72,7 @@ class Borrower:
             yield link
         finally:
             link.lose("was stopped")
-            await channel.close()
+            channel.close()
             await link.tasks.close()
 
 
@@ -97,7 +92,8 @@ class BorrowedChannel:
         self._loan: asyncio.Future[Loan] = asyncio.get_running_loop().create_future()
         self._number = 0
         self._stream: Connection | None = None
-        self._tasks = Tasks()
+        # One that is frozen does not hang up.
+        self._forget = posts.known.when_gone(replica, self._gone)
         link.attach(self)
 
     async def open(self, order: LoanOrder, seconds: float) -> Loan:
@@ -105,7 +101,6 @@ class BorrowedChannel:
         reply = PeerReply(self._limit, self._told, self._ended)
         body = msgspec.msgpack.encode(order)
         self._stream = self._send(LEND, body, reply)
-        self._tasks.start(self._watch())
         try:
             async with asyncio.timeout(seconds):
                 loan = await self._loan
@@ -115,9 +110,9 @@ class BorrowedChannel:
         self._number = loan.number
         return loan
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Give the link back."""
-        await self._tasks.close()
+        self._forget()
         self._loan.cancel()
         if self._stream is not None:
             self._stream.abandon()
@@ -220,10 +215,8 @@ class BorrowedChannel:
         error = lost(self._replica, why)
         self._link.lose(f"was at a replica that is gone: {error}", error.hint)
 
-    async def _watch(self) -> None:
+    def _gone(self) -> None:
         """Let go of a replica that is gone for the others, though it has not hung up."""
-        while self._replica in self._posts.known.by_id:  # noqa: ASYNC110 - there is no event
-            await asyncio.sleep(LOOK_SECONDS)
         self._refuse(NotLentError(f"the replica {self._replica!r} is gone", "call again"))
         self._lose("it is gone")
 

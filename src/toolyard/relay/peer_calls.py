@@ -18,8 +18,6 @@ from toolyard.wire.peer_posts import PeerEnd, PeerPosts, PeerReply, error_of, lo
 REQUEST: Final = "/request"
 ANSWER: Final = "/answer"
 NOTICE: Final = "/notice"
-LOOK_SECONDS: Final = 2.0
-"""The pause between two looks whether a replica that is waited for still lives."""
 NOTICES: Final = 1000
 """Notices on their way at a time; more are dropped."""
 
@@ -88,14 +86,18 @@ class PeerCalls:
         answer = _Answer(replica, emit)
         reply = PeerReply(self._limit, answer.heard, answer.ended)
         connection = self._posts.send(replica, path, body, reply)
-        try:
-            while not (await asyncio.wait([answer.message], timeout=LOOK_SECONDS))[0]:
-                if replica not in self._known.by_id:
-                    raise lost(replica, "it is gone")
-            return answer.message.result()
-        finally:
+
+        def gone() -> None:  # one that is frozen does not hang up
             if not answer.message.done():
-                answer.message.cancel()
+                connection.abandon()
+                answer.ended(PeerEnd(0, "it is gone"))
+
+        forget = self._known.when_gone(replica, gone)
+        try:
+            return await answer.message
+        finally:
+            forget()
+            if answer.message.cancelled():
                 connection.abandon()
 
 

@@ -7,6 +7,7 @@ nothing else, and not for the same again.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import secrets
 from collections.abc import Callable
 from typing import Final
@@ -26,8 +27,12 @@ class PeerPass(msgspec.Struct, array_like=True, frozen=True):
 
     at: float
     nonce: bytes
+    """No other pass has it."""
     digest: bytes
     """The SHA-256 of the body it is for."""
+
+
+_read: Final = msgspec.msgpack.Decoder(PeerPass).decode
 
 
 class PeerPasses:
@@ -38,13 +43,17 @@ class PeerPasses:
         self._seal = seal
         self._own = own
         self._clock = clock
+        self._start = secrets.token_bytes(12)
+        """Tells the passes of this hub, since it started, from all others."""
+        self._numbers = itertools.count()
         self._used: set[bytes] = set()
         self._used_before: set[bytes] = set()
         self._span = 0
 
     def make(self, receiver: str, body: bytes) -> str:
         """Make a pass for one body to one hub."""
-        inside = PeerPass(self._clock(), secrets.token_bytes(12), hashlib.sha256(body).digest())
+        nonce = b"%b%d" % (self._start, next(self._numbers))
+        inside = PeerPass(self._clock(), nonce, hashlib.sha256(body).digest())
         return self._seal.seal(PURPOSE, receiver, msgspec.msgpack.encode(inside))
 
     def open(self, text: str) -> PeerPass | None:
@@ -52,13 +61,12 @@ class PeerPasses:
         data = self._seal.open(PURPOSE, self._own, text)
         if data is None:
             return None
-        opened = msgspec.msgpack.decode(data, type=PeerPass)
-        return opened if abs(self._clock() - opened.at) <= SECONDS else None
+        opened = _read(data)
+        return opened if self._is_fresh(opened) else None
 
-    def use(self, text: str, body: bytes) -> bool:
-        """Use a pass for this body; False if it is for another, or was used."""
-        opened = self.open(text)
-        if opened is None or opened.digest != hashlib.sha256(body).digest():
+    def use(self, opened: PeerPass, body: bytes) -> bool:
+        """Use a pass for this body; False if it is for another, was used, or is too old by now."""
+        if opened.digest != hashlib.sha256(body).digest() or not self._is_fresh(opened):
             return False
         self._turn()
         if opened.nonce in self._used or opened.nonce in self._used_before:
@@ -67,6 +75,9 @@ class PeerPasses:
             return False
         self._used.add(opened.nonce)
         return True
+
+    def _is_fresh(self, opened: PeerPass) -> bool:
+        return abs(self._clock() - opened.at) <= SECONDS
 
     def _turn(self) -> None:
         """Forget the passes that would be too old by now."""

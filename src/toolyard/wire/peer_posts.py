@@ -16,6 +16,9 @@ from toolyard.wire.sse import Events, TooLongError
 HEADER: Final = b"toolyard-pass"
 IDLE_SECONDS: Final = 20.0
 """Peers close an idle connection after 30 s."""
+_HEAD: Final = (
+    f"POST %s HTTP/1.1\r\nhost: %s\r\n{HEADER.decode()}: %s\r\ncontent-length: %d\r\n\r\n"
+)
 _UNSENT: Final = ("cannot connect", "no connection", "the link is closed")
 
 
@@ -105,21 +108,22 @@ class PeerPosts:
         known = self.known.by_id.get(replica)
         if known is None or not known.address:
             raise unreachable(replica)
-        if known.address not in self._pools:
-            self._forget_gone()
-            target = parse_address(f"http://{known.address}/")
-            self._pools[known.address] = Pool(target, idle_seconds=IDLE_SECONDS)
-        head = (
-            f"POST {path} HTTP/1.1\r\nhost: {known.address}\r\n{HEADER.decode()}: "
-            f"{self._passes.make(replica, body)}\r\ncontent-length: {len(body)}\r\n\r\n"
-        )
-        return self._pools[known.address].send(head.encode("latin-1") + body, reply)
+        pool = self._pools.get(known.address) or self._dial(known.address)
+        head = _HEAD % (path, known.address, self._passes.make(replica, body), len(body))
+        return pool.send(head.encode("latin-1") + body, reply)
 
     async def close(self) -> None:
         """Hang up; what is under way is lost."""
         await self._tasks.close()
         for pool in self._pools.values():
             await pool.close()
+
+    def _dial(self, address: str) -> Pool:
+        """Have connections to an address from now on."""
+        self._forget_gone()
+        pool = Pool(parse_address(f"http://{address}/"), idle_seconds=IDLE_SECONDS)
+        self._pools[address] = pool
+        return pool
 
     def _forget_gone(self) -> None:
         """Close the connections to addresses where no replica is any more."""

@@ -34,7 +34,10 @@ class Seal:
     """Seals with the first of its keys, and opens what was sealed with any of them."""
 
     def __init__(self, keys: Sequence[str]) -> None:
+        from cryptography.exceptions import InvalidTag
+
         self._ciphers = [_cipher(key) for key in keys]
+        self._invalid = InvalidTag
 
     def seal(self, purpose: str, owner: str, data: bytes, longest: int = LONGEST) -> str:
         """Return a text of so many characters at most that carries the data.
@@ -58,14 +61,11 @@ class Seal:
         raw = _read(text, longest)
         return self._decrypt(self._ciphers[:1], raw, _bound_to(purpose, owner)) is not None
 
-    @staticmethod
-    def _decrypt(ciphers: Sequence[AESGCM], raw: bytes, bound_to: bytes) -> bytes | None:
-        from cryptography.exceptions import InvalidTag
-
+    def _decrypt(self, ciphers: Sequence[AESGCM], raw: bytes, bound_to: bytes) -> bytes | None:
         for cipher in ciphers:
             try:
                 return cipher.decrypt(raw[:_NONCE], raw[_NONCE:], bound_to)
-            except InvalidTag:
+            except self._invalid:
                 continue
         return None
 

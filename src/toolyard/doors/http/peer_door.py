@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable
 from typing import Final
 
 from toolyard.core.caller import TurnedAway
@@ -60,6 +61,13 @@ class PeerDoor:
         self._strangers: dict[InboundConnection, None] = {}
         """Those that have shown no pass yet, the oldest first."""
         self._connections: set[InboundConnection] = set()
+        self._ways: dict[str, Callable[[bytes, HttpReply], None]] = {
+            LENT: self._lent_message,
+            REQUEST: self._request,
+            ANSWER: self._answer,
+            NOTICE: self._notice,
+            LEND: self._lend,
+        }
 
     async def run(self, sock: socket.socket) -> None:
         """Serve until cancelled, then let what is under way finish, within bounds."""
@@ -79,7 +87,8 @@ class PeerDoor:
 
     def refusal(self, connection: InboundConnection, request: Request) -> TurnedAway | None:
         """Turn away whoever has no pass, before anything of the body is read."""
-        if self._passes.open(_pass_of(request)) is None:
+        request.peer_pass = self._passes.open(_pass_of(request))
+        if request.peer_pass is None:
             return TurnedAway(401, "a pass of this fleet is needed")
         connection.is_known = True
         self._strangers.pop(connection, None)
@@ -91,18 +100,11 @@ class PeerDoor:
 
     def serve(self, request: Request, reply: HttpReply) -> None:
         """Take in what another replica passes on."""
-        if not self._passes.use(_pass_of(request), request.body):
+        if request.peer_pass is None or not self._passes.use(request.peer_pass, request.body):
             self.refuse(reply, TurnedAway(401, "this pass was used, or is for another body"))
             return
-        serve = {
-            LENT: self._lent_message,
-            REQUEST: self._request,
-            ANSWER: self._answer,
-            NOTICE: self._notice,
-            LEND: self._lend,
-        }
         try:
-            serve[request.path](request.body, reply)
+            self._ways[request.path](request.body, reply)
         except (KeyError, EnvelopeError, *jsonrpc.MalformedError):
             self.refuse(reply, TurnedAway(400, "this is nothing that a replica passes on"))
 
@@ -219,4 +221,7 @@ class PeerDoor:
 
 
 def _pass_of(request: Request) -> str:
-    return next((value.decode("latin-1") for name, value in request.headers if name == HEADER), "")
+    for name, value in request.headers:
+        if name == HEADER:
+            return value.decode("latin-1")
+    return ""

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec import Raw, Struct
 
 from toolyard.core.caller import Caller
 from toolyard.doors.http.gate import NOBODY
 from toolyard.wire import era, jsonrpc, sse
+
+if TYPE_CHECKING:
+    from toolyard.wire.passes import PeerPass
 
 Pairs = list[tuple[bytes, bytes]]
 HEARTBEAT_SECONDS: Final = 15.0
@@ -50,6 +53,8 @@ class Request(Struct, eq=False):
     body: bytes = b""
     caller: Caller = NOBODY
     """The caller, as the gate has found."""
+    peer_pass: PeerPass | None = None
+    """The pass of another replica, as the door for them has read it."""
     arrived_at: bytes = b""
     """The host and port that the client has connected to, if it has to be judged again."""
 

@@ -175,10 +175,9 @@ class Heartbeat:
 
     def _take_in(self, rows: LiveRows, post: Callable[[Report], None]) -> None:
         live = {replica.id: replica for replica in rows.replicas}
-        if self._is_away or self._known.by_id.keys() - live.keys():
+        if self._known.hear(live) or self._is_away:
             self.departed.set()
         self._is_away = False
-        self._known.by_id = live
         self._tell(rows.is_taken, post)
 
     def _tell(self, is_taken: bool, post: Callable[[Report], None]) -> None:
