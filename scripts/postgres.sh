@@ -6,6 +6,8 @@
 #   scripts/postgres.sh start FOLDER [PORT] start one that keeps its data in FOLDER; print its URL
 #   scripts/postgres.sh stop FOLDER         stop it; the data stays
 #   scripts/postgres.sh crash FOLDER        stop it as a crash would
+#   scripts/postgres.sh standby FOLDER OF   start one that follows the one that keeps its data in OF; print its URL
+#   scripts/postgres.sh promote FOLDER      let a standby take orders
 #
 # PostgreSQL refuses to run as root, so root runs it as the user that its package brings. FOLDER must
 # be reachable for that user. TOOLYARD_POSTGRES has options for the server, such as "-c fsync=on".
@@ -68,6 +70,22 @@ start() {
   echo "postgresql://toolyard@127.0.0.1:$port/postgres"
 }
 
+standby() {
+  local of=$1 bin
+  bin=$(find_bin)
+  mkdir -p "$folder"
+  chmod 700 "$folder"
+  [ "$(id -u)" -ne 0 ] || chown postgres "$folder"
+  rm -rf "$folder/data"
+  as_owner "$bin/pg_basebackup" --dbname "postgresql://toolyard@127.0.0.1:$(cat "$of/port")/postgres" \
+    --pgdata "$folder/data" --write-recovery-conf --checkpoint fast --no-sync >&2
+  start
+}
+
+promote() {
+  as_owner "$(find_bin)/pg_ctl" promote --pgdata "$folder/data" --wait --silent >&2
+}
+
 stop() {
   as_owner "$(find_bin)/pg_ctl" stop --pgdata "$folder/data" --mode "$1" --wait --silent >&2
 }
@@ -76,16 +94,18 @@ order=${1:-}
 case "$order" in
   install) install ;;
   find) find_bin ;;
-  start | stop | crash)
+  start | stop | crash | standby | promote)
     folder=${2:?a folder is needed}
     case "$order" in
       start) start "${3:-}" ;;
       stop) stop fast ;;
       crash) stop immediate ;;
+      standby) standby "${3:?the folder of the one to follow is needed}" ;;
+      promote) promote ;;
     esac
     ;;
   *)
-    sed -n '2,10p' "$0" | cut -c3- >&2
+    sed -n '2,12p' "$0" | cut -c3- >&2
     exit 2
     ;;
 esac
