@@ -26,7 +26,7 @@ import psycopg
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.doors.doors import Doors
+from tests.doors.doors import Doors, Json
 from tests.fixtures.hubs import order, sees, send
 from tests.fixtures.postgres import PostgresServer, SharedYard, running_postgres
 from tests.fixtures.stub_run import running_http_stub
@@ -128,13 +128,13 @@ async def time_to_follow(hubs: Sequence[Doors], began: float, name: str) -> floa
 
 async def check_orders(hubs: Sequence[Doors], account: FailoverAccount) -> None:
     """See that every hub knows what was ordered, although another database has it now."""
+    wanted = set(account.carried_out)
+
+    def has_all(answer: Json) -> bool:
+        return wanted <= {row["name"] for row in answer["profiles"]}
+
     for hub in hubs:
-        wanted = set(account.carried_out)
-        await sees(
-            hub,
-            "/profiles",
-            lambda answer, wanted=wanted: wanted <= {row["name"] for row in answer["profiles"]},
-        )
+        await sees(hub, "/profiles", has_all)
 
 
 async def endure(pair: Pair, hubs: Sequence[Doors], times: int) -> FailoverAccount:

@@ -44,6 +44,8 @@ class Apps:
     """Starts a scan for each app and ends it when the app is taken away.
 
     Its own report has the problems of definitions; the servers are on the reports of the scans.
+    Replicas share the definitions, and each scans: its ports are those of its own machine, and say
+    nothing about those of another.
     """
 
     def __init__(
