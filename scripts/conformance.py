@@ -5,6 +5,7 @@
     python scripts/conformance.py --behind stdio --requirements 2025-11-25
     python scripts/conformance.py --fleet              three hubs with a database, behind HAProxy
     python scripts/conformance.py --scenario ping      one scenario, with everything it says
+    python scripts/conformance.py --logins             the hub as a client that has to be let in
 
 Each row starts the fixture server, a hub before it, and the suite against the hub. What they said
 stays in `.cache/conformance/`.
@@ -32,6 +33,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from conformance_logins import run_logins
 from node24 import SUITE, install, node
 
 from tests.e2e.hub import TOKEN
@@ -348,6 +350,7 @@ def options() -> argparse.Namespace:
     before = parser.add_mutually_exclusive_group()
     before.add_argument("--direct", action="store_true", help="the fixture alone, without a hub")
     before.add_argument("--fleet", action="store_true", help="through a balancer on three hubs")
+    before.add_argument("--logins", action="store_true", help="only the hub as a client")
     parser.add_argument("--behind", choices=("http", "stdio"), help="only with this transport")
     parser.add_argument("--requirements", choices=REVISIONS, help="only this revision")
     parser.add_argument("--era", choices=("legacy", "modern"), help="a server of one era only")
@@ -375,6 +378,9 @@ def main() -> int:
     chosen, runtime = options(), node()
     install(runtime)
     rows = matrix(chosen)
+    revisions = [chosen.requirements] if chosen.requirements else REVISIONS
+    if chosen.logins or (chosen.scenario or "").startswith("auth/"):
+        return 0 if run_logins(runtime, OUT, revisions, chosen.scenario or "") else 1
     if chosen.scenario:
         return max(run_scenario(runtime, row, chosen.scenario) for row in rows)
     results = []
@@ -383,7 +389,9 @@ def main() -> int:
         results.append(run_row(runtime, row))
     print("\n".join(["", *(line(result) for result in results)]))
     print("\n".join(text for result in results for text in details(result)))
-    return 0 if all(result.green for result in results) else 1
+    is_partial = chosen.direct or chosen.fleet or chosen.behind or chosen.era
+    lets_in = is_partial or run_logins(runtime, OUT, revisions)
+    return 0 if lets_in and all(result.green for result in results) else 1
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ from toolyard.core.canonical import canonical
 
 Pairs = tuple[tuple[str, str], ...]
 """Names and values, frozen all the way down, so that an endpoint can be a key."""
+CLIENT_TEXTS: Final = ("client_id", "client_secret", "private_key", "scope")
+"""The fields of a registered client that may hold references."""
 _MEMBER: Final = re.compile(r"(?<!\$)\$\{member:")
 """The beginning of a reference to a secret of whoever calls."""
 _BREAKS: Final = re.compile(r"[\x00-\x20\x7f]")
@@ -32,6 +34,22 @@ class Command:
     cwd: str | None = None
 
 
+GrantType = Literal["client_credentials", "authorization_code"]
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredClient:
+    """A client that somebody registered with the issuer of a server's tokens."""
+
+    client_id: str
+    client_secret: str = field(default="", repr=False)
+    private_key: str = field(default="", repr=False)
+    """A key in PEM, in place of a secret."""
+    scope: str = ""
+    grant: GrantType = "client_credentials"
+    """Whether the client is let in by itself, or a person logs in with it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Url:
     """Speak MCP to this address: streamable HTTP, or the older HTTP+SSE."""
@@ -39,6 +57,7 @@ class Url:
     url: str
     kind: Literal["http", "sse"] = "http"
     headers: Pairs = field(default=(), repr=False)
+    auth: RegisteredClient | None = None
 
 
 Endpoint = Command | Url
@@ -56,8 +75,15 @@ def write_endpoint(endpoint: Endpoint) -> EndpointEntry:
         more: EndpointEntry = {"env": dict(endpoint.env), "cwd": endpoint.cwd or ""}
     else:
         entry = {"type": endpoint.kind, "url": endpoint.url}
-        more = {"headers": dict(endpoint.headers)}
+        more = {"headers": dict(endpoint.headers), "auth": _write_client(endpoint.auth)}
     return entry | {key: value for key, value in more.items() if value}
+
+
+def _write_client(client: RegisteredClient | None) -> dict[str, str]:
+    if client is None:
+        return {}
+    fields = {name: getattr(client, name) for name in CLIENT_TEXTS}
+    return {name: text for name, text in fields.items() if text} | {"grant": client.grant}
 
 
 def change_texts(endpoint: Endpoint, change: Callable[[str], str]) -> Endpoint:
@@ -68,7 +94,34 @@ def change_texts(endpoint: Endpoint, change: Callable[[str], str]) -> Endpoint:
             _changed(endpoint.env, change),
             change(endpoint.cwd) if endpoint.cwd else None,
         )
-    return replace(endpoint, url=change(endpoint.url), headers=_changed(endpoint.headers, change))
+    return replace(
+        endpoint,
+        url=change(endpoint.url),
+        headers=_changed(endpoint.headers, change),
+        auth=change_client(endpoint.auth, lambda _name, text: change(text)),
+    )
+
+
+def change_client(
+    client: RegisteredClient | None, change: Callable[[str, str], str]
+) -> RegisteredClient | None:
+    """Return a client with its texts changed, by their names and values."""
+    if client is None:
+        return None
+    return replace(
+        client,
+        client_id=change("client_id", client.client_id),
+        client_secret=change("client_secret", client.client_secret),
+        private_key=change("private_key", client.private_key),
+        scope=change("scope", client.scope),
+    )
+
+
+def client_texts(client: RegisteredClient | None) -> Pairs:
+    """Return the texts of a client, by their names."""
+    if client is None:
+        return ()
+    return tuple((name, getattr(client, name)) for name in CLIENT_TEXTS)
 
 
 def uses_member_secrets(endpoint: Endpoint) -> bool:
@@ -76,7 +129,8 @@ def uses_member_secrets(endpoint: Endpoint) -> bool:
     if isinstance(endpoint, Command):
         texts = [*endpoint.argv, endpoint.cwd or "", *(value for _, value in endpoint.env)]
     else:
-        texts = [endpoint.url, *(value for _, value in endpoint.headers)]
+        pairs = (*endpoint.headers, *client_texts(endpoint.auth))
+        texts = [endpoint.url, *(value for _, value in pairs)]
     return any(_MEMBER.search(text) for text in texts)
 
 
@@ -93,6 +147,8 @@ def fingerprint(endpoint: Endpoint, variables: tuple[str, ...] = ()) -> str:
         parts: list[Any] = ["command", endpoint.argv, endpoint.env, endpoint.cwd]
     else:
         parts = ["url", endpoint.kind, endpoint.url, endpoint.headers]
+        if endpoint.auth is not None:
+            parts.append(sorted(_write_client(endpoint.auth).items()))
     text = canonical([*parts, sorted(variables)])
     return hashlib.sha256(b"toolyard launch\0" + text).hexdigest()
 

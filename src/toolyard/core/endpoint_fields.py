@@ -2,6 +2,7 @@
 
     command, args, env | environment, cwd    a process; `command` may be the whole array
     httpUrl | url | serverUrl, headers       an address; the first that says something counts
+    auth                                     a client that is registered with the server's issuer
     type | transport                         see `toolyard.core.transports`
 
 Every door reads endpoints here, so that all give the same verdict. A null and an empty text count
@@ -14,9 +15,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, cast, get_args
 
-from toolyard.core.endpoint import Command, Endpoint, Url, may_be_address
+from toolyard.core.endpoint import (
+    CLIENT_TEXTS,
+    Command,
+    Endpoint,
+    GrantType,
+    RegisteredClient,
+    Url,
+    may_be_address,
+)
 from toolyard.core.errors import ConfigError
 from toolyard.core.fields import FaultsError, FieldFault, Fields
 from toolyard.core.transports import TRANSPORT_KEYS, Kind, read_transport
@@ -27,7 +36,7 @@ URL_KEYS: Final = ("httpUrl", "url", "serverUrl")
 """The first that says something counts: a client that knows `httpUrl` means it first."""
 ENDPOINT_KEYS: Final = (
     *(*TRANSPORT_KEYS, "command", "args", "env", "environment", "cwd"),
-    *("url", "httpUrl", "serverUrl", "headers"),
+    *("url", "httpUrl", "serverUrl", "headers", "auth"),
 )
 MILLISECONDS_FROM: Final = 1000.0
 """Clients disagree on the unit; nobody waits 1000 seconds, and nobody only 1000 milliseconds or
@@ -51,6 +60,9 @@ def read_endpoint(entry: Mapping[str, Any], *, has_image: bool = False) -> Endpo
     command, address = _command(fields), _address(fields)
     if kind == "stdio":
         _check_command(fields, command, has_image)
+        if address.auth is not None:
+            text = "'auth' is about an address, and this server has a command"
+            fields.fault("auth", text, "remove 'auth', and give it what it needs in 'env'")
     elif kind is not None:
         _check_address(fields, address)
     fields.finish()
@@ -139,7 +151,26 @@ def _command(fields: Fields) -> Command:
 def _address(fields: Fields) -> Url:
     urls = {key: fields.text(key).strip() for key in URL_KEYS}
     headers = fields.pairs("headers", scalars=True)
-    return Url(next((urls[key] for key in URL_KEYS if fields.has(key)), ""), headers=headers)
+    url = next((urls[key] for key in URL_KEYS if fields.has(key)), "")
+    return Url(url, headers=headers, auth=_client(fields))
+
+
+def _client(fields: Fields) -> RegisteredClient | None:
+    """The client in an entry; other clients keep settings of another form in `auth`."""
+    given = fields.get("auth")
+    if not isinstance(given, Mapping) or "client_id" not in given:
+        return None
+    client = Fields(given, 'write {"client_id": "...", "client_secret": "..."}', within=fields)
+    texts = {name: client.text(name) for name in CLIENT_TEXTS}
+    has_proof = bool(texts["client_secret"] or texts["private_key"])
+    grant = client.text("grant") or ("client_credentials" if has_proof else "authorization_code")
+    if grant not in get_args(GrantType):
+        hint = 'write "client_credentials" or "authorization_code"'
+        fields.fault("auth", f"'auth' has no grant {grant[:80]!r}", hint)
+    elif not texts["client_id"] or (grant == "client_credentials" and not has_proof):
+        hint = 'add "client_secret": "${keyring:NAME}", or "private_key": "${file:PATH}"'
+        fields.fault("auth", "the client in 'auth' cannot prove who it is", hint)
+    return RegisteredClient(**texts, grant=cast("GrantType", grant))
 
 
 def _check_command(fields: Fields, command: Command, has_image: bool) -> None:

@@ -12,6 +12,7 @@ import random
 import time
 from collections.abc import (
     AsyncIterator,
+    Awaitable,
     Callable,
     Collection,
     Iterable,
@@ -25,6 +26,7 @@ from typing import Final, Protocol
 
 from toolyard.core.errors import LinkError, StoreError, ToolyardError
 from toolyard.core.model import MEMBER_LOGIN, Entry, Server, ServerId, Snapshot, Url
+from toolyard.links.client_grants import client_key, client_of, obtain
 from toolyard.links.grants import GrantStore, ListedGrant, OAuthGrant, grant_key
 from toolyard.links.http import with_authorization
 from toolyard.links.keeper import Keeper
@@ -128,6 +130,8 @@ class Credentials:
         self._revisions: tuple[object, ...] = ()
         self._changes = changes
         self._held: dict[str, OAuthGrant] = {}
+        self._clients: dict[str, Callable[[], Awaitable[OAuthGrant]]] = {}
+        """The ways to a new grant for those keys that need no person."""
         self._servers: dict[str, set[ServerId]] = {}
         """The servers that were opened at an address, or were to be."""
         self._links: dict[str, set[Link]] = {}
@@ -152,7 +156,14 @@ class Credentials:
         self, opening: Opening, endpoint: Url, proceed: Proceed
     ) -> AsyncIterator[Link]:
         server, member = opening.server, _member_of(opening)
-        key = grant_key(endpoint.url, member)
+        client = None if _is_told(endpoint) else client_of(endpoint)
+        if client is None:
+            key = grant_key(endpoint.url, member)
+        else:
+            # Its secret may be a member's own.
+            key, member = client_key(endpoint, client), opening.owner.member
+            self._clients[key] = partial(obtain, server.id.name, endpoint, client)
+        self._drop_clients(server.id, member, key)
         self._servers.setdefault(key, set()).add(server.id)
         self._whose[key] = member
         self._changes.tell()
@@ -195,6 +206,8 @@ class Credentials:
 
     async def _grant(self, server: Server, key: str) -> OAuthGrant | None:
         """The login of a key, renewed if it has expired."""
+        if key in self._clients:
+            return await self._client_grant(key)
         if key not in self._listed:
             return None
         grant = self._held.get(key) or await asyncio.to_thread(self._grants.read, key)
@@ -208,7 +221,23 @@ class Credentials:
             return await self._renew_or(needed, key, grant)
         return grant
 
-    async def renew(self, key: str, old: OAuthGrant) -> OAuthGrant:
+    def _drop_clients(self, id_: ServerId, member: str, key: str) -> None:
+        """Forget the clients that a server had before its entry or a secret was another."""
+        for stale in self._clients.keys() - {key}:
+            if self._whose.get(stale) == member and id_ in self._servers.get(stale, ()):
+                self._servers[stale].discard(id_)
+                if not self._servers[stale]:
+                    del self._clients[stale]
+                    self._held.pop(stale, None)
+
+    async def _client_grant(self, key: str) -> OAuthGrant:
+        """The grant of a client, obtained if there is none that is good."""
+        grant = self._held.get(key)
+        if grant is None or (grant.expires_at and time.time() >= grant.expires_at):
+            return await self.renew(key, grant)
+        return grant
+
+    async def renew(self, key: str, old: OAuthGrant | None) -> OAuthGrant:
         """Return a newer grant than `old`; everybody who asks meanwhile gets the same.
 
         Raises:
@@ -227,7 +256,7 @@ class Credentials:
             raise outcome
         return outcome
 
-    async def _renew(self, key: str, old: OAuthGrant) -> OAuthGrant | ToolyardError:
+    async def _renew(self, key: str, old: OAuthGrant | None) -> OAuthGrant | ToolyardError:
         try:
             grant = await self._renewed(key, old)
         except AuthNeededError as error:
@@ -239,18 +268,21 @@ class Credentials:
             pause = min(FIRST_PAUSE * 2 ** (failures - 1), LONGEST_PAUSE)
             self._tries[key] = (failures, time.time() + pause * random.uniform(0.8, 1.2))
             self._changes.tell()
-            log.warning("a login could not be renewed", extra={"issuer": old.issuer})
+            log.warning("a login could not be renewed", extra={"issuer": old.issuer if old else ""})
             return error
         self._tries.pop(key, None)
         self._adopt(key, grant)
         return grant
 
-    async def _renewed(self, key: str, old: OAuthGrant) -> OAuthGrant:
+    async def _renewed(self, key: str, old: OAuthGrant | None) -> OAuthGrant:
+        if key in self._clients:
+            # It is kept in memory alone: whoever needs another one gets it in a request.
+            return await self._clients[key]()
         hold = self._grants.hold(key)
         await asyncio.to_thread(hold.__enter__)
         try:
             current = await asyncio.to_thread(self._grants.read, key)
-            if current is not None and current.access_token != old.access_token:
+            if current is not None and (old is None or current.access_token != old.access_token):
                 return current  # another process was quicker
             if current is None or not current.refresh_token:
                 raise AuthNeededError("the login cannot be renewed", 401)
@@ -290,7 +322,8 @@ class Credentials:
         try:
             await self.renew(key, grant)
         except AuthNeededError as ended:
-            raise self._park(id_, key, _needed(id_.name)) from ended
+            needed = ended if key in self._clients else _needed(id_.name)
+            raise self._park(id_, key, needed) from ended
         except ToolyardError as failure:
             # It is tried again ahead of time, with growing pauses.
             text = f"the login at {id_.name!r} could not be renewed: {failure}"
@@ -469,13 +502,16 @@ class Credentials:
 
     def _due(self, key: str, grant: OAuthGrant) -> float | None:
         """The time at which a grant needs attention; None if it never does, as far as is known."""
-        if key not in self._listed or not self._keepers_at(key) or not grant.expires_at:
+        is_kept = key in self._listed or key in self._clients
+        if not is_kept or not self._keepers_at(key) or not grant.expires_at:
             return None
         if self._is_ended(key, grant):
             return grant.expires_at
         return max(grant.refresh_at, self._tries.get(key, (0, 0.0))[1])
 
     def _is_ended(self, key: str, grant: OAuthGrant) -> bool:
+        if key in self._clients:
+            return False
         return self._listed[key].ended or not grant.refresh_token
 
     def _until_due(self) -> float | None:

@@ -23,16 +23,21 @@ from toolyard.core.errors import ConfigError, LinkError, ToolyardError
 from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Url
 from toolyard.features.auth.callback import HOST, Callback, PublicCallbacks, listening
-from toolyard.features.auth.registration import OAuthClient, former_callback, introduce
+from toolyard.features.auth.registration import (
+    OAuthClient,
+    former_callback,
+    introduce,
+    merge_client,
+)
 from toolyard.links.addresses import check_link
 from toolyard.links.grants import GrantStore, ListedGrant, OAuthGrant, join_scopes, server_key
-from toolyard.links.greeting import ENVELOPE
 from toolyard.links.issuer_http import IssuerHttp, IssuerReply
-from toolyard.links.oauth_discovery import Discovery, IssuerMetadata, discover, is_same_issuer
+from toolyard.links.knocking import knock
+from toolyard.links.oauth_discovery import Discovery, IssuerMetadata, discover
 from toolyard.links.refusals import AuthNeededError, ScopeNeededError, refusal
 from toolyard.links.token_requests import ClientProof, IssuedTokens, request_tokens
 from toolyard.records.secrets.mask import MASK
-from toolyard.wire import era, jsonrpc
+from toolyard.wire import jsonrpc
 
 LOGIN_SECONDS: Final = 300.0
 """For the person: to find the password, the phone, the right account."""
@@ -59,14 +64,16 @@ async def login(
         LinkError: It did not work out.
         ConfigError: The port is taken, or the client cannot be used.
     """
+    if client is None or not client.id:
+        client = merge_client(client or OAuthClient(), url)
     key = server_key(url.url)
     former = await asyncio.to_thread(_read, grants, key)
     scope = await asyncio.to_thread(_wanted, grants, key, former)
     async with AsyncExitStack() as stack:
-        callback = await _listen(stack, former, client or OAuthClient(), callbacks)
+        callback = await _listen(stack, former, client, callbacks)
         attempt = _Attempt(name, url, callback, show, seconds)
         try:
-            grant = await attempt.run(client or OAuthClient(), former, scope)
+            grant = await attempt.run(client, former, scope)
         except LinkError as error:
             raise _failed(name, error) from error
     return await asyncio.to_thread(grants.write, grant)
@@ -150,7 +157,7 @@ class _Attempt:
 
     async def run(self, client: OAuthClient, former: OAuthGrant | None, scope: str) -> OAuthGrant:
         """Log in, once more if the server then asks for more; return the grant."""
-        reply = await self._knock()
+        reply = await knock(self._http, self._url)
         if reply.status not in (401, 403):
             raise LinkError(
                 f"{self._name!r} asks for no login (HTTP {reply.status})", "use it as it is"
@@ -158,7 +165,7 @@ class _Attempt:
         grant = former
         for _ in range(ROUNDS):
             grant = await self._obtain(reply, client, grant, scope)
-            reply = await self._knock(f"Bearer {grant.access_token}")
+            reply = await knock(self._http, self._url, f"Bearer {grant.access_token}")
             if reply.status not in (401, 403):
                 return grant
             lacking = refusal(self._name, reply.status, reply.headers)
@@ -167,22 +174,6 @@ class _Attempt:
             scope = join_scopes(grant.scope, lacking.scope)
         text = f"{self._name!r} does not accept the login (HTTP {reply.status})"
         raise LinkError(text, "start it again")
-
-    async def _knock(self, authorization: str = "") -> IssuerReply:
-        """Ask the server something harmless."""
-        message = {"jsonrpc": "2.0", "id": 1, "method": "server/discover"}
-        body = jsonrpc.encode({**message, "params": {"_meta": ENVELOPE}})
-        headers = {
-            **{name.lower(): value for name, value in self._url.headers},
-            "accept": "application/json, text/event-stream",
-            "content-type": "application/json",
-            "mcp-protocol-version": era.MODERN,
-            "mcp-method": "server/discover",
-        }
-        headers.pop("authorization", None)
-        if authorization:
-            headers["authorization"] = authorization
-        return await self._http.send("POST", self._url.url, headers, body)
 
     async def _obtain(
         self, reply: IssuerReply, client: OAuthClient, former: OAuthGrant | None, scope: str
@@ -277,12 +268,12 @@ def _check_pkce(name: str, issuer: IssuerMetadata) -> None:
 
 
 def _check_sender(sender: str | None, issuer: IssuerMetadata) -> None:
-    """See that the issuer which answers is the one that was asked (RFC 9207)."""
+    """See that the issuer which answers is the one that was asked, to the letter (RFC 9207)."""
     hint = "ask whoever runs the server: what it says about its login disagrees"
     if sender is None and issuer.authorization_response_iss_parameter_supported:
         raise LinkError("the answer does not say which issuer it is from (iss)", hint)
-    if sender is not None and not is_same_issuer(sender, issuer.issuer):
-        raise LinkError(f"the answer's issuer (iss) is a mismatch: {sender[:200]!r}", hint)
+    if sender not in (None, issuer.issuer):
+        raise LinkError(f"the answer's issuer (iss) is a mismatch: {str(sender)[:200]!r}", hint)
 
 
 def _scope_to_ask(found: Discovery, wanted: str) -> str:

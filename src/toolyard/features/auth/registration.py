@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -10,6 +10,7 @@ import msgspec
 
 from toolyard.core.errors import ConfigError, LinkError
 from toolyard.core.jsontypes import JsonObject
+from toolyard.core.model import Url
 from toolyard.features.auth.callback import HOST
 from toolyard.links.grants import OAuthGrant
 from toolyard.links.issuer_http import IssuerHttp
@@ -32,6 +33,14 @@ class OAuthClient:
     """The https address of a document that describes us."""
     port: int = 0
     """On which the browser comes back; 0 for any."""
+
+
+def merge_client(client: OAuthClient, url: Url) -> OAuthClient:
+    """Return a client as the one that a server's entry names, if it names one for people."""
+    named = url.auth
+    if named is None or named.grant != "authorization_code":
+        return client
+    return replace(client, id=named.client_id, secret=named.client_secret)
 
 
 def describe_client(callback: str, scope: str = "") -> JsonObject:

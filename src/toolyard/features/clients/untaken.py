@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from toolyard.core.endpoint import client_texts
 from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Command, Endpoint
 from toolyard.features.clients.filters import NOTHING, ToolFilter, all_but, only
@@ -62,7 +63,8 @@ def untaken_references(endpoint: Endpoint) -> Iterator[Untaken]:
     if isinstance(endpoint, Command):
         texts = [*endpoint.argv, *(value for _, value in endpoint.env), endpoint.cwd or ""]
     else:
-        texts = [endpoint.url, *(value for _, value in endpoint.headers)]
+        pairs = (*endpoint.headers, *client_texts(endpoint.auth))
+        texts = [endpoint.url, *(value for _, value in pairs)]
     for text in texts:
         yield from map(Untaken, _REFERENCE.findall(text))
 

@@ -23,7 +23,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from toolyard.core.endpoint import Command, Endpoint, Pairs, is_address
+from toolyard.core.endpoint import (
+    Command,
+    Endpoint,
+    Pairs,
+    change_client,
+    client_texts,
+    is_address,
+)
 from toolyard.core.errors import ConfigError
 from toolyard.core.model import Server
 from toolyard.records.secrets.keyring import read_keyring
@@ -102,7 +109,14 @@ def expand(endpoint: Endpoint, lookup: Lookup) -> Endpoint:
     url = _text(endpoint.url, lookup, "url")
     if not is_address(url):
         raise ConfigError("the url is no http address after expansion", "check its references")
-    address = replace(endpoint, url=url, headers=_pairs(endpoint.headers, lookup, "header"))
+    address = replace(
+        endpoint,
+        url=url,
+        headers=_pairs(endpoint.headers, lookup, "header"),
+        auth=change_client(
+            endpoint.auth, lambda name, text: _text(text, lookup, f"'{name}' of auth")
+        ),
+    )
     learn(address)
     return address
 
@@ -187,6 +201,7 @@ def _parts(endpoint: Endpoint) -> Iterator[tuple[str, str]]:
     else:
         yield "url", endpoint.url
         yield from ((f"header '{name}'", value) for name, value in endpoint.headers)
+        yield from ((f"'{name}' of auth", value) for name, value in client_texts(endpoint.auth))
 
 
 def _pairs(pairs: Pairs, lookup: Lookup, what: str) -> Pairs:

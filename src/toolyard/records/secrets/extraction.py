@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from toolyard.core.endpoint import change_client, client_texts
 from toolyard.core.model import Command, Endpoint, Pairs
 from toolyard.records.secrets.mask import (
     PARAMETER,
@@ -132,7 +133,9 @@ def take_secrets(endpoint: Endpoint, stand_in: StandIn) -> Endpoint:
         argv = (program, *taker.words(tuple(words)))
         return replace(endpoint, argv=argv, env=taker.pairs(endpoint.env))
     url = taker.text("", endpoint.url)
-    return replace(endpoint, url=url, headers=taker.pairs(endpoint.headers))
+    taken = dict(taker.pairs(client_texts(endpoint.auth)))
+    client = change_client(endpoint.auth, lambda name, _text: taken[name])
+    return replace(endpoint, url=url, headers=taker.pairs(endpoint.headers), auth=client)
 
 
 def take_from_json(value: Any, stand_in: StandIn, name: str = "") -> Any:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from toolyard.core.model import Command, Endpoint, Pairs
+from toolyard.core.endpoint import RegisteredClient, change_client, client_texts
+from toolyard.core.model import Command, Endpoint, Pairs, Url
 from toolyard.records.secrets.mask import (
     HIDDEN,
     Mask,
@@ -58,6 +59,9 @@ def find_plain_secrets(endpoint: Endpoint) -> Iterator[tuple[str, str]]:
         ("env", endpoint.env) if isinstance(endpoint, Command) else ("headers", endpoint.headers)
     )
     yield from ((field, name) for name, value in pairs if is_plain_secret(name, value))
+    if isinstance(endpoint, Url):
+        texts = client_texts(endpoint.auth)
+        yield from (("auth", name) for name, value in texts if is_plain_secret(name, value))
 
 
 def without_secrets(endpoint: Endpoint) -> Endpoint:
@@ -69,7 +73,13 @@ def without_secrets(endpoint: Endpoint) -> Endpoint:
         return replace(endpoint, argv=argv, env=pairs_without_secrets(endpoint.env))
     learn(replace(endpoint, headers=()), mask)
     headers = pairs_without_secrets(endpoint.headers)
-    return replace(endpoint, url=mask.hide(hide_in_addresses(endpoint.url)), headers=headers)
+    url, client = mask.hide(hide_in_addresses(endpoint.url)), _without_proof(endpoint.auth)
+    return replace(endpoint, url=url, headers=headers, auth=client)
+
+
+def _without_proof(client: RegisteredClient | None) -> RegisteredClient | None:
+    shown = dict(pairs_without_secrets(client_texts(client)))
+    return change_client(client, lambda name, _text: shown[name])
 
 
 def without_passwords(endpoint: Endpoint) -> Endpoint:
