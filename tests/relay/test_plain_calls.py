@@ -48,12 +48,14 @@ async def under_way(doors: Doors, count: int) -> bool:
     return bool((await doors.get("/api/v1/calls"))["total"] == count)
 
 
-@pytest.mark.parametrize("era", ["legacy", "modern"])
-async def test_calls_under_way_have_no_task_each(home: Path, era: str) -> None:
-    async with yard(home, era) as doors:
+@pytest.mark.parametrize(
+    ("client", "server"), [("legacy", "legacy"), ("modern", "modern"), ("modern", "legacy")]
+)
+async def test_calls_under_way_have_no_task_each(home: Path, client: str, server: str) -> None:
+    async with yard(home, server) as doors:
         session = await doors.initialize()
         before = len(asyncio.all_tasks())
-        async with calling(doors, era, session, CALLS):
+        async with calling(doors, client, session, CALLS):
             assert len(asyncio.all_tasks()) - before < CALLS
 
 

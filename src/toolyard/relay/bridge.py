@@ -15,22 +15,20 @@ from msgspec import Raw
 from toolyard.core.errors import LinkError, ToolyardError
 from toolyard.links.link import Link
 from toolyard.links.pending import PendingRequest
-from toolyard.relay.calls import LEFT, head_lines, hop_meta, start
 from toolyard.relay.handles import Handles
 from toolyard.relay.legacy import legacy_answer, result_members
+from toolyard.relay.modern import modernised
 from toolyard.relay.parking import Parking, digest_of, missing, unknown_state
 from toolyard.relay.questions import ASKED
 from toolyard.relay.routes import Route
+from toolyard.relay.sending import LEFT, RETRIED, head_lines, hop_meta, start, start_legacy
 from toolyard.relay.session import ClientRequest
-from toolyard.wire import era, jsonrpc
+from toolyard.wire import jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 
 ROUNDS: Final = 16
 """Rounds of questions one call of a legacy client may take."""
 _decode_map: Final = msgspec.json.Decoder(dict[str, Raw]).decode
-_RETRIED: Final = frozenset({"inputResponses", "requestState"})
-_FOREIGN: Final = _RETRIED | {"task"}
-"""Members of a modern call that a legacy server takes for something else, or not at all."""
 
 
 class EraBridge:
@@ -59,7 +57,7 @@ class EraBridge:
             members = result_members(message)
             if bytes(members.get("resultType", b"")) != b'"input_required"':
                 return legacy_answer(message, members, wraps=route.wraps)
-            fields = {k: v for k, v in fields.items() if k not in _RETRIED}
+            fields = {k: v for k, v in fields.items() if k not in RETRIED}
             fields |= await _answers(request, pending, members)
         raise LinkError(f"{link.name!r} asked more than {ROUNDS} rounds of questions")
 
@@ -67,18 +65,30 @@ class EraBridge:
         self, link: Link, request: ClientRequest, method: str, fields: Fields, _route: Route
     ) -> Message:
         """A modern client, a legacy server: questions become `input_required` results."""
-        request.may_park = True
         state = fields.get("requestState")
         if state is None:
-            plain = _legacy_params(link, request, fields)
-            pending = start(link, request, method, plain)
+            pending = start_legacy(link, request, method, fields)
         else:
+            request.may_park = True
             parked = self._parking.take(state, request, digest_of(method, fields))
             if parked is None:
                 return unknown_state()
             parked.questions.answer(_responses(fields))
             pending, link = parked.questions.pending, parked.link
+        return await self.follow(link, request, pending, method, fields)
+
+    async def follow(
+        self,
+        link: Link,
+        request: ClientRequest,
+        pending: PendingRequest,
+        method: str,
+        fields: Fields,
+    ) -> Message:
+        """Wait for the answer of a legacy server, or for what it asks a modern client first."""
         try:
+            if request.is_dropped:
+                raise asyncio.CancelledError
             is_asked = request.questions is not None and request.questions.is_waiting
             message = ASKED if is_asked else await pending.answer
             if message is ASKED:
@@ -89,7 +99,7 @@ class EraBridge:
         finally:
             if pending.answer.done():
                 request.questions = None  # they lead back here: neither shall keep the other
-        return _modernised(method, message)
+        return modernised(method, message)
 
     async def _asked(
         self, link: Link, request: ClientRequest, pending: PendingRequest, digest: bytes
@@ -107,18 +117,6 @@ class EraBridge:
         if pending.answer.done():
             return pending.answer.result()
         return self._parking.park(request, questions, link, digest)
-
-
-def _legacy_params(link: Link, request: ClientRequest, fields: Fields) -> Fields:
-    """The params of a modern call as a legacy server reads them."""
-    plain = dict(fields)
-    for key in _FOREIGN & plain.keys():
-        del plain[key]
-    if request.meta.keys() <= era.CONNECTION_KEYS:
-        plain.pop("_meta", None)
-    else:
-        plain["_meta"] = hop_meta(link, request)
-    return plain
 
 
 async def _answers(request: ClientRequest, pending: PendingRequest, members: Fields) -> Fields:
@@ -155,28 +153,3 @@ def _responses(fields: Fields) -> Fields:
         return _decode_map(fields["inputResponses"]) if "inputResponses" in fields else {}
     except jsonrpc.MalformedError:
         return {}
-
-
-def _modernised(method: str, message: Message) -> Message:
-    """A legacy server's answer with what every modern result must say."""
-    if message.error:
-        return _modern_error(method, message)
-    raw = bytes(message.result)
-    if b'"resultType"' in raw and "resultType" in jsonrpc.fields(raw):
-        return message
-    extra = b'"resultType":"complete"'
-    if method == "resources/read":
-        extra += b',"ttlMs":0,"cacheScope":"private"'
-    inner = raw[1:].lstrip()
-    message.result = Raw(b"{" + extra + (b"" if inner[:1] == b"}" else b",") + inner)
-    return message
-
-
-def _modern_error(method: str, message: Message) -> Message:
-    """An unknown resource has another code in the modern era."""
-    if method == "resources/read":
-        fault = jsonrpc.read_fault(message.error)
-        if fault.code == era.RESOURCE_NOT_FOUND:
-            fault.code = era.INVALID_PARAMS
-            return Message(error=Raw(jsonrpc.encode(fault)))
-    return message

@@ -26,21 +26,20 @@ from toolyard.links.turns import Turns
 from toolyard.relay.folders import Folders
 from toolyard.relay.given import Given
 from toolyard.relay.legacy import legacy_answer, result_members
+from toolyard.relay.modern import modernised
 from toolyard.relay.questions import Wait
 from toolyard.relay.references import Change, in_result, mention
 from toolyard.relay.routes import Route
+from toolyard.relay.sending import LEFT, start_legacy, start_plain
 from toolyard.relay.session import ClientRequest, Home, Session, agent_of
 from toolyard.relay.view import View
-from toolyard.wire import era, headers, jsonrpc
+from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 
-_VERSION: Final = Raw(jsonrpc.encode(era.MODERN))
 _LONGEST_HANDLE: Final = 1 << 16
 """Bytes of an answer that may be the handle of a task."""
 names_task: Final = re.compile(rb'"task"').search
 """Finds what every handle of a task says, without reading the result."""
-LEFT: Final = "the client went away"
-"""The reason that a server is told when a request is cancelled."""
 NoteTask = Callable[[ClientRequest, Route, Message], None]
 """Hears of an answer to a call that may have begun a task."""
 Record = Callable[
@@ -124,26 +123,36 @@ class Calls:
         except BaseException as error:
             self.note(routed, error)
             raise
-        return self._answered(routed, message)
+        return self.answered(routed, message)
 
     def begin(self, routed: RoutedRequest) -> tuple[Link, PendingRequest] | None:
         """Send a request, if its way is open; None if something has to be done or waited for first.
 
-        It is open if the link is there, speaks the client's era, and serves all clients at a time.
+        It is open if the link is there, and serves all clients at a time. For a legacy client, a
+        modern server would have to be asked in rounds.
         """
         request, route = routed.request, routed.route
         if route.server is None or route.apart is not None or self._folders.told:
             return None
         link = self._pool.ready(route.server)
-        if link is None or link.turns is not None or link.is_modern is not request.is_modern:
+        if link is None or link.turns is not None:
             return None
-        return link, start_plain(link, request, routed.method, routed.fields, route)
+        if link.is_modern is request.is_modern:
+            return link, start_plain(link, request, routed.method, routed.fields, route)
+        if request.is_modern:
+            return link, start_legacy(link, request, routed.method, routed.fields)
+        return None
 
-    def end(self, routed: RoutedRequest, message: Message) -> Message:
+    def end(self, routed: RoutedRequest, link: Link, message: Message) -> Message:
         """Return the answer to what was begun, fit for its client."""
-        return self._answered(routed, fitted(routed.request, routed.route, message))
+        request = routed.request
+        if link.is_modern is request.is_modern:
+            message = fitted(request, routed.route, message)
+        else:
+            message = modernised(routed.method, message)
+        return self.answered(routed, message)
 
-    def _answered(self, routed: RoutedRequest, message: Message) -> Message:
+    def answered(self, routed: RoutedRequest, message: Message) -> Message:
         """Have a request recorded, and its answer lead where the client can follow."""
         self.note(routed, message)
         request, route, view = routed.request, routed.route, routed.view
@@ -280,61 +289,8 @@ class Calls:
         return fitted(request, route, message)
 
 
-def start_plain(
-    link: Link, request: ClientRequest, method: str, fields: Fields, route: Route
-) -> PendingRequest:
-    """Send a request as it is to a server of the client's era."""
-    if request.meta:
-        fields = {**fields, "_meta": hop_meta(link, request)}
-    head = head_lines(request, fields, route) if request.session.is_modern else b""
-    return start(link, request, method, fields, head)
-
-
 def fitted(request: ClientRequest, route: Route, message: Message) -> Message:
     """The answer to such a request, with an object where a legacy client can read nothing else."""
     if route.wraps and not request.session.is_modern and message.result:
         return legacy_answer(message, result_members(message), wraps=True)
     return message
-
-
-def start(
-    link: Link, request: ClientRequest, method: str, fields: Fields, head: bytes = b""
-) -> PendingRequest:
-    """Send a request; `head` are header lines for a server behind HTTP."""
-    pending = link.request(method, jsonrpc.encode(fields), request, head=head + request.trace)
-    if request.turns is not None:
-        # Also beyond this request: a parked call goes on with the next one.
-        pending.when_answered(request.turns.leave)
-        request.turns = None
-    return pending
-
-
-def hop_meta(link: Link, request: ClientRequest) -> Raw:
-    """The `_meta` for the next hop: our progress token, and the envelope its era wants."""
-    meta = dict(request.meta)
-    if "progressToken" in meta:
-        meta["progressToken"] = Raw(b"%d" % link.next_number())
-    if not link.is_modern:
-        for key in era.CONNECTION_KEYS & meta.keys():
-            del meta[key]
-    elif not request.is_modern:
-        session = request.session
-        meta[era.META_VERSION] = _VERSION
-        meta[era.META_CAPABILITIES] = Raw(session.raw_capabilities)
-        if session.info:
-            meta[era.META_CLIENT] = Raw(session.info)
-        if session.log_level is not None:
-            meta[era.META_LOG_LEVEL] = Raw(jsonrpc.encode(session.log_level))
-    return Raw(jsonrpc.encode(meta))
-
-
-def head_lines(request: ClientRequest, fields: Fields, route: Route) -> bytes:
-    """The header lines that repeat parts of the body for a modern server behind HTTP."""
-    lines = list((request.mirrored or {}).items())
-    if route.marked and "arguments" in fields:
-        own = headers.mirror(route.marked, jsonrpc.to_python(fields["arguments"]))
-        names = {name.lower() for name, _ in own}
-        lines = own + [(name, value) for name, value in lines if name.lower() not in names]
-    if not lines:
-        return route.head
-    return route.head + "".join(f"{name}: {value}\r\n" for name, value in lines).encode("latin-1")

@@ -1,14 +1,14 @@
 """Calls that wait for nothing but the answer of their server: begun at once, and without a task.
 
-Nearly every call finds its link open, and a server of its client's era. A task would cost it more
-than the rest of the relay together. Its owner is the same as a task's: cancelling the answer that
-is waited for cancels the call.
+Nearly every call finds its link open. A task would cost it more than the rest of the relay. Its
+owner is the same as a task's: cancelling the answer that is waited for cancels the call. Where more
+has to be waited for, before or after, a task takes over.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from time import monotonic
 from typing import Any
@@ -17,27 +17,38 @@ from toolyard.core.errors import ToolyardError
 from toolyard.links.http import SessionLostError
 from toolyard.links.link import Link
 from toolyard.links.pending import PendingRequest
-from toolyard.relay.calls import LEFT, Calls, RoutedRequest
+from toolyard.relay.calls import Calls, RoutedRequest
+from toolyard.relay.questions import ASKED
 from toolyard.relay.quirks import QuirkFitter
 from toolyard.relay.replies import explained
+from toolyard.relay.sending import LEFT
 from toolyard.relay.session import ClientRequest
 from toolyard.relay.views import Views
 from toolyard.tasks import Tasks
 from toolyard.wire import era
-from toolyard.wire.jsonrpc import Message
+from toolyard.wire.jsonrpc import Fields, Message
 
-Serve = Callable[[ClientRequest], Coroutine[Any, Any, None]]
-"""Answers a request of any kind."""
+Way = tuple[Link, PendingRequest]
+"""The link that a call was sent over, and what waits there for its answer."""
+Answer = Callable[[ClientRequest], Awaitable[Message]]
+"""Makes the answer to a request."""
+Serve = Callable[[ClientRequest, Answer | None], Coroutine[Any, Any, None]]
+"""Answers a request of any kind; one that was begun already in the way that is given."""
+Follow = Callable[[Link, ClientRequest, PendingRequest, str, Fields], Awaitable[Message]]
+"""Goes on with a call of a modern client whose legacy server has asked something."""
 
 
 class PlainCalls:
     """Sends calls of tools, and answers them when their servers do."""
 
-    def __init__(self, views: Views, calls: Calls, quirks: QuirkFitter, serve: Serve) -> None:
+    def __init__(
+        self, views: Views, calls: Calls, quirks: QuirkFitter, follow: Follow, serve: Serve
+    ) -> None:
         """Answer those calls that need no task; `serve` answers all others."""
         self._views = views
         self._calls = calls
         self._quirks = quirks
+        self._follow = follow
         self._serve = serve
 
     def start(self, request: ClientRequest, tasks: Tasks) -> asyncio.Future[Any] | None:
@@ -80,7 +91,7 @@ class PlainCalls:
     def _end(
         self,
         routed: RoutedRequest,
-        way: tuple[Link, PendingRequest],
+        way: Way,
         tasks: Tasks,
         answer: asyncio.Future[Message],
     ) -> None:
@@ -90,29 +101,45 @@ class PlainCalls:
         failure = asyncio.CancelledError() if answer.cancelled() else answer.exception()
         if isinstance(failure, SessionLostError):
             # The server never looked at it, so this cannot do anything twice.
-            tasks.start(self._serve(request))
-            return
-        request.session.requests.pop(request.id, None)
-        try:
-            if failure is None:
-                reply = self._calls.end(routed, answer.result())
-                request.respond(self._quirks.fit(request.session, routed.route, reply))
-            else:
-                self._fail(routed, way, failure)
-        except BaseException as error:
-            request.fail(error)
-            raise
+            tasks.start(self._serve(request, None))
+        elif failure is None and answer.result() is ASKED:
+            tasks.start(self._serve(request, partial(self._go_on, routed, way)))
+        else:
+            request.session.requests.pop(request.id, None)
+            try:
+                self._answer(routed, way, failure or answer.result())
+            except BaseException as error:
+                request.fail(error)
+                raise
 
-    def _fail(
-        self, routed: RoutedRequest, way: tuple[Link, PendingRequest], failure: BaseException
+    def _answer(
+        self,
+        routed: RoutedRequest,
+        way: Way,
+        end: Message | BaseException,
     ) -> None:
-        link, pending = way
-        self._calls.note(routed, failure)
-        if isinstance(failure, ToolyardError):
-            routed.request.respond(explained(failure))
+        """Send the answer, or what there is in its place."""
+        request, (link, pending) = routed.request, way
+        if isinstance(end, Message):
+            reply = self._calls.end(routed, link, end)
+            request.respond(self._quirks.fit(request.session, routed.route, reply))
+            return
+        self._calls.note(routed, end)
+        if isinstance(end, ToolyardError):
+            request.respond(explained(end))
         else:
             link.cancel(pending, LEFT)
-            routed.request.fail(failure)
+            request.fail(end)
+
+    async def _go_on(self, routed: RoutedRequest, way: Way, request: ClientRequest) -> Message:
+        """Go on with a call whose server has asked its client something first."""
+        try:
+            message = await self._follow(way[0], request, way[1], routed.method, routed.fields)
+        except BaseException as error:
+            self._calls.note(routed, error)
+            raise
+        reply = self._calls.answered(routed, message)
+        return self._quirks.fit(request.session, routed.route, reply)
 
 
 async def _fail(request: ClientRequest, failure: Exception) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from typing import Any, Final
 
@@ -38,7 +38,7 @@ from toolyard.relay.offers import own_offers
 from toolyard.relay.own import AppHubs, OwnAnswers
 from toolyard.relay.own_methods import OwnMethods
 from toolyard.relay.parking import PURPOSE as PARKED
-from toolyard.relay.plain_calls import PlainCalls
+from toolyard.relay.plain_calls import Answer, PlainCalls
 from toolyard.relay.quirks import QuirkFitter
 from toolyard.relay.replies import (
     error_reply,
@@ -73,8 +73,6 @@ _LISTS: Final = {
 
 ARRIVAL_SECONDS: Final = 2.0
 """The time that the first requests of a session from elsewhere wait for its client's wishes."""
-
-Answer = Callable[[ClientRequest], Awaitable[Message]]
 
 
 class Relay:
@@ -128,7 +126,9 @@ class Relay:
         self.subscriptions = Subscriptions(followed, sessions)
         self._hear_servers()
         self.quirks = QuirkFitter(board, usual_key, Results(handles))
-        self._plain = PlainCalls(self.views, self.calls, self.quirks, self.serve)
+        self._plain = PlainCalls(
+            self.views, self.calls, self.quirks, self._bridge.follow, self.serve
+        )
         self.news = News(board, self.subscriptions, self.views.look, self._refit)
         note = partial(keep_note, notes)
         self.following = self._make_following(followed, note)
@@ -222,41 +222,30 @@ class Relay:
         """Begin to answer a request, as work of `tasks`; None if these are closed."""
         return self._plain.start(request, tasks) or tasks.start(self.serve(request))
 
-    def serve(self, request: ClientRequest) -> Coroutine[Any, Any, None]:
-        """Take a request in; what is returned answers it, through its responder."""
+    def serve(
+        self, request: ClientRequest, handler: Answer | None = None
+    ) -> Coroutine[Any, Any, None]:
+        """Take a request in; what is returned answers it, through its responder.
+
+        `handler` goes on with a request that was begun without a task.
+        """
         # Not when it is begun: what the client sends next may take it back already.
         request.session.requests[request.id] = request
-        return self._serve(request)
+        return self._serve(request, handler or self._handle)
 
-    async def _serve(self, request: ClientRequest) -> None:
+    async def _serve(self, request: ClientRequest, handler: Answer) -> None:
         try:
             request.work = asyncio.current_task()
-            if request.is_dropped:
-                raise asyncio.CancelledError
-            if request.session.arrival is not None:
-                await asyncio.wait([request.session.arrival], timeout=ARRIVAL_SECONDS)
-            request.respond(await self._answer(request))
+            request.respond(await self._answer(request, handler))
         except BaseException as failure:
             request.fail(failure)
             raise
         finally:
             request.session.requests.pop(request.id, None)
 
-    async def _answer(self, request: ClientRequest) -> Message:
+    async def _answer(self, request: ClientRequest, handler: Answer) -> Message:
         """The answer to a request; whatever its server or its client did wrong is one too."""
-        session, method = request.session, request.method
-        if session.is_modern:
-            self.quirks.apply(session, bytes(request.meta.get(era.META_CLIENT, b"")))
         try:
-            kind = _LISTS.get(method)
-            if kind is not None:
-                return self._list(request, kind)
-            if session.replica and "requestState" in request.params:
-                passed = await self._resume_elsewhere(request)
-                if passed is not None:
-                    return passed
-            own = self._modern if session.is_modern else self._legacy
-            handler = self._both.get(method) or own.get(method) or self._pass_on
             return await handler(request)
         except ClientRefusedError as error:
             return error_reply(error.fault.code, str(error))
@@ -266,6 +255,26 @@ class Relay:
             return explained(error)
         except jsonrpc.MalformedError:
             return error_reply(era.INVALID_PARAMS, "the params are not what this method takes")
+
+    async def _handle(self, request: ClientRequest) -> Message:
+        """Have a request answered by whoever its method is for."""
+        session, method = request.session, request.method
+        if request.is_dropped:
+            raise asyncio.CancelledError
+        if session.arrival is not None:
+            await asyncio.wait([session.arrival], timeout=ARRIVAL_SECONDS)
+        if session.is_modern:
+            self.quirks.apply(session, bytes(request.meta.get(era.META_CLIENT, b"")))
+        kind = _LISTS.get(method)
+        if kind is not None:
+            return self._list(request, kind)
+        if session.replica and "requestState" in request.params:
+            passed = await self._resume_elsewhere(request)
+            if passed is not None:
+                return passed
+        own = self._modern if session.is_modern else self._legacy
+        handler = self._both.get(method) or own.get(method) or self._pass_on
+        return await handler(request)
 
     async def call(
         self,
