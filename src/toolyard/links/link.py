@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Final
 from toolyard.core.errors import BusyError, LinkError, LinkTimeoutError
 from toolyard.core.last_words import RECENT, explain
 from toolyard.core.model import Peer
+from toolyard.links.deadlines import Deadlines
 from toolyard.links.follows import FollowedHere
+from toolyard.links.notice_rate import NoticeRate
 from toolyard.links.open_questions import OpenQuestions
 from toolyard.links.pending import (
     Channel,
@@ -42,20 +44,21 @@ HARD_CAP_SECONDS: Final = 600.0
 """Progress keeps a call alive, but not for ever."""
 VIOLATIONS_ALLOWED: Final = 1000
 """Lines that are no messages, answers nobody asked for: beyond this many it does not talk to us."""
-TICK_SECONDS: Final = 0.25
-"""The precision of the ends of long waits."""
-PAUSE_SECONDS: Final = 2.0
-"""A tick that is later than this means that the hub itself stood still, not the servers."""
-NOTICES_PER_SECOND: Final = 100
-NOTICES_AT_ONCE: Final = 500
-"""Notifications of one call, and of one server outside of calls, that are passed on, steadily and
-in a burst; the rest is dropped."""
 CALLS_ALLOWED: Final = 512
 """Requests that may be under way at one server when a client sends one more."""
 
 
 class Link:
     """Requests go out under our own numbers; answers come back to whoever waits."""
+
+    # Known once it is opened.
+    _channel: Channel
+    local: tuple[str, int] | None = None
+    """The host and port that it listens on, if it is a server of this machine that does."""
+    lease: Lease | None = None
+    """The lease under which its process runs here; None if it has none, or runs elsewhere."""
+    greeted_after = 0.0
+    """Seconds from the start of the server, or the first request to it, to its greeting."""
 
     def __init__(
         self,
@@ -76,8 +79,6 @@ class Link:
         self.closed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.retired: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Done once whoever calls from then on is to have the next link; says why."""
-        self.lease: Lease | None = None
-        """The lease under which its process runs here; None if it has none, or runs elsewhere."""
         self.follows = FollowedHere()
         self.on_notice: Callable[[str, bytes], None] = _ignore
         self.listeners: list[Callable[[str, bytes], None]] = []
@@ -89,8 +90,6 @@ class Link:
         """Gives the channel something else to be let in with, where that can be."""
         self.used_at = asyncio.get_running_loop().time()
         """When a client last asked something of it, by the loop's clock."""
-        self.greeted_after = 0.0
-        """Seconds from the start of the server, or the first request to it, to its greeting."""
         self.declares = declares
         """The capabilities that the server is told of, if it is one client's alone."""
         self.home = home
@@ -110,15 +109,10 @@ class Link:
         """The questions of the server that wait for an answer."""
         self._suspects: Suspects | None = None
         self._loop = asyncio.get_running_loop()
-        self._channel: Channel
-        self.local: tuple[str, int] | None = None
-        """The host and port that it listens on, if it is a server of this machine that does."""
         self._pending: dict[bytes, PendingRequest] = {}
         self._number = 0
-        self._clock: asyncio.TimerHandle | None = None
-        self._tick_at = 0.0
-        self._room = float(NOTICES_AT_ONCE)
-        self._room_at = self._loop.time()
+        self._deadlines = Deadlines(lambda: self._pending.values(), self._expire)
+        self._notice_rate = NoticeRate(self.used_at)
 
     def attach(self, channel: Channel, local: tuple[str, int] | None = None) -> None:
         """Give the link what carries its messages, to a port of this machine or elsewhere."""
@@ -151,7 +145,7 @@ class Link:
         """Return the clients' requests under way; those that may stay open for ever are none."""
         now = self._loop.time()
         return [
-            RequestUnderWay(p.requester, now - p.cap + HARD_CAP_SECONDS, self.questions.asks_for(p))
+            RequestUnderWay(p.requester, now - p.began, self.questions.asks_for(p))
             for p in self._pending.values()
             if p.requester is not None and p.patience
         ]
@@ -208,10 +202,10 @@ class Link:
             now = self._loop.time()
             if requester is not None:
                 self.used_at = now
-            pending.patience, pending.deadline = wait, now + wait
-            pending.cap = now + HARD_CAP_SECONDS
-            if self._clock is None:
-                self._tick_in(min(wait, TICK_SECONDS), now)
+            pending.patience, pending.began = wait, now
+            pending.deadline, pending.cap = now + wait, now + HARD_CAP_SECONDS
+            if self._deadlines.timer is None:
+                self._deadlines.begin(wait, now)
         self._channel.send(jsonrpc.request(number, method, params), pending, head)
         return pending
 
@@ -266,8 +260,7 @@ class Link:
         if self.closed.done():
             return
         self.closed.set_result(why)
-        if self._clock is not None:
-            self._clock.cancel()
+        self._deadlines.stop()
         unanswered, self._pending = self._pending, {}
         if unanswered:
             lost = LinkError(f"{self.name!r} {why}", hint)
@@ -382,21 +375,7 @@ class Link:
         self.on_notice(method, params)
 
     def _within_rate(self, pending: PendingRequest | None) -> bool:
-        """Tell whether one more notification fits: a steady stream and bursts do, a flood does not.
-
-        What belongs to a call has room of its own, so that many callers do not take each other's.
-        """
-        now = self._loop.time()
-        if pending is not None and pending.cap:
-            pending.heard += 1
-            since = now - (pending.cap - HARD_CAP_SECONDS)
-            fits = pending.heard <= NOTICES_AT_ONCE + since * NOTICES_PER_SECOND
-        else:
-            more = (now - self._room_at) * NOTICES_PER_SECOND
-            self._room = min(NOTICES_AT_ONCE, self._room + more)
-            self._room_at = now
-            fits = self._room >= 1
-            self._room -= fits
+        fits = self._notice_rate.has_room(pending, self._loop.time())
         self.dropped += not fits
         return fits
 
@@ -478,33 +457,6 @@ class Link:
         self.violations += 1
         if self.violations > VIOLATIONS_ALLOWED:
             self.lose(f"sent more than {VIOLATIONS_ALLOWED} messages that make no sense")
-
-    # Time.
-
-    def _tick(self) -> None:
-        """End the requests that are overdue: one clock for all costs less than one for each."""
-        now = self._loop.time()
-        if (paused := now - self._tick_at) > PAUSE_SECONDS:
-            self._extend(paused)
-        overdue = [
-            p for p in self._pending.values() if p.patience and now >= min(p.deadline, p.cap)
-        ]
-        for pending in overdue:
-            self._expire(pending)
-        ends = [min(p.deadline, p.cap) - now for p in self._pending.values() if p.patience]
-        self._clock = None
-        if ends:
-            self._tick_in(max(0.001, min(*ends, TICK_SECONDS)), now)
-
-    def _tick_in(self, seconds: float, now: float) -> None:
-        self._tick_at = now + seconds
-        self._clock = self._loop.call_later(seconds, self._tick)
-
-    def _extend(self, seconds: float) -> None:
-        """Give every request the time back in which the hub was stopped and could hear nobody."""
-        for pending in self._pending.values():
-            pending.deadline += seconds
-            pending.cap += seconds
 
     def _expire(self, pending: PendingRequest) -> None:
         text = f"{self.name!r} did not answer {pending.method} within {pending.patience:g} s"

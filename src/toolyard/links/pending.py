@@ -43,6 +43,9 @@ class PendingRequest(Struct, eq=False):
     answer: asyncio.Future[Message]
     """The answer of the server, or what comes before it; see `interrupt`."""
     patience: float = 0.0
+    """Seconds of silence after which it is over; 0 if it may stay open for ever."""
+    began: float = 0.0
+    """When it was sent, by the loop's clock, unless it may stay open for ever."""
     deadline: float = 0.0
     cap: float = 0.0
     heard: int = 0
