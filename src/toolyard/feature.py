@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     import click
 
+    from toolyard.core.open_pages import OpenPage
     from toolyard.core.ports import RecordSource
     from toolyard.operation import Operation
     from toolyard.yard import Yard
@@ -59,6 +60,8 @@ class Feature:
     """A function that builds, on what there is, what the feature needs besides."""
     sources: str = ""
     """A function that gives the feature's sources."""
+    pages: str = ""
+    """A function that gives the pages that need no token."""
     commands: tuple[CliCommand, ...] = ()
     uses: tuple[Feature, ...] = ()
     """Features whose parts it works with; they are built before it."""
@@ -89,6 +92,13 @@ class Feature:
         if not self.sources:
             return ()
         make: Callable[[Yard], Sequence[RecordSource]] = load(self.package, self.sources)
+        return make(yard)
+
+    def make_pages(self, yard: Yard) -> Sequence[OpenPage]:
+        """Build the pages that need no token; none where the feature is not in use."""
+        if not self.pages:
+            return ()
+        make: Callable[[Yard], Sequence[OpenPage]] = load(self.package, self.pages)
         return make(yard)
 
     def load_command(self, name: str) -> click.Command | None:

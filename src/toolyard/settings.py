@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from toolyard.core.errors import ConfigError
 from toolyard.core.names import SEPARATORS
@@ -47,6 +47,8 @@ KEY_SHORTEST: Final = 32
 KEYS: Final = 2
 """Keys that are good at the same time: the new one, and the one that it replaces."""
 
+OWN: Final = "own"
+"""The issuer of a hub that lets people log in with itself."""
 _MIB: Final = 1024 * 1024
 _REPLICA: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _PEER_ADDRESS: Final = re.compile(r"([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):[0-9]{1,5}")
@@ -137,19 +139,29 @@ def _public(text: str) -> str:
 
 
 def _issuer(text: str) -> str:
-    allowed = "an address such as https://login.example.com, as the issuer writes it in its tokens"
+    allowed = (
+        "an address such as https://login.example.com, as the issuer writes it in its tokens, "
+        f"or {OWN!r} for a hub that people log in with"
+    )
+    if text == OWN:
+        return text
     try:
         parts = urlsplit(text)
         _ = parts.port
     except ValueError:
         raise ValueError(allowed) from None
-    is_near = parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1")
     beside = parts.query or parts.fragment or "#" in text or parts.username is not None
-    if not (parts.scheme == "https" or is_near) or not parts.hostname or beside:
+    if not _is_trusted(parts) or not parts.hostname or beside:
         raise ValueError(allowed)
     if not _is_visible(text):
         raise ValueError(allowed)
     return text
+
+
+def _is_trusted(parts: SplitResult) -> bool:
+    """Tell whether nobody reads along on the way to an address: https, or this machine."""
+    is_near = parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1")
+    return parts.scheme == "https" or is_near
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -333,7 +345,10 @@ SETTINGS: Final = (
     Setting(
         "issuer",
         _issuer,
-        "The issuer (OpenID provider) whose tokens let people in by their own name, as members.",
+        "The issuer (OpenID provider) whose tokens let people in by their own name, as members; "
+        "`own` for those whom you invite to log in with the hub itself.",
+        "",
+        "--issuer",
     ),
     Setting(
         "audience",
@@ -557,7 +572,19 @@ def read_settings(flags: Mapping[str, object], env: Mapping[str, str]) -> Settin
             "a certificate is of no use without its key, nor a key without its certificate",
             "give both --tls-cert and --tls-key, or neither",
         )
+    if values.get("issuer") == OWN:
+        _check_own(values.get("public", ""))
     return Settings(**values, port_fixed="port" in values)
+
+
+def _check_own(public: str) -> None:
+    """See that people can send their passwords to the hub, and find it where it was."""
+    if not public:
+        text = f"people log in with the hub ({OWN!r}) at its public address alone, and it has none"
+        raise ConfigError(text, "name it with --public https://…")
+    if not _is_trusted(urlsplit(public)):
+        text = f"passwords would travel unencrypted to {public}"
+        raise ConfigError(text, "give --public an address with https://")
 
 
 def in_force(settings: Settings) -> dict[str, str]:

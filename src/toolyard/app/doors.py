@@ -16,25 +16,29 @@ from toolyard.announce import Announcements, describe, user_path
 from toolyard.app.house import House
 from toolyard.app.listening import Listeners
 from toolyard.core import watches
-from toolyard.core.errors import StoreError
+from toolyard.core.caller import Caller, TurnedAway
+from toolyard.core.errors import StoreError, UnknownNameError
 from toolyard.core.model import Problem, Report
 from toolyard.core.problems import ProblemCode
 from toolyard.doors.http.address import EVERYWHERE, open_url, problems_of, public_hosts
 from toolyard.doors.http.door import HttpDoor
-from toolyard.doors.http.gate import NAMES, Gate
+from toolyard.doors.http.gate import NAMES, Gate, admit_member
 from toolyard.doors.http.probes import ProbeDoor
 from toolyard.doors.http.server import HttpServer
 from toolyard.doors.http.tls import TlsFiles, renew_tls
 from toolyard.doors.http.unread import Unread
 from toolyard.doors.page.web import Pages, PageSessions
 from toolyard.doors.rest.app import make_app
+from toolyard.doors.rest.open_routes import open_routes
 from toolyard.doors.rest.well_known import well_known_routes
 from toolyard.doors.stdio.socket_door import SocketDoor
+from toolyard.features.authorization.preview import PathViews
 from toolyard.features.hub.links import PageLinks
 from toolyard.features.members.source import find_identity
 from toolyard.features.tokens.store import TokensFile
 from toolyard.records.runfile import HubState, RunDir
 from toolyard.relay.guests import Guests
+from toolyard.relay.view import View
 from toolyard.settings import in_force
 
 if TYPE_CHECKING:
@@ -116,7 +120,7 @@ def _make_server(
     return HttpServer(
         _make_gate(house, listeners, token, sessions),
         door,
-        _make_rest(house, sessions, link),
+        _make_rest(house, door, sessions, link),
         unread,
         limit=settings.client_message_limit,
         connections=settings.connection_limit,
@@ -178,6 +182,7 @@ def _make_gate(house: House, listeners: Listeners, token: str, sessions: PageSes
         find_agent=house.yard.part(TokensFile).find,
         is_reached_as=house.sites.is_reached_as,
         people=find_identity(house.yard),
+        open_paths=[page.path for page in house.pages],
     )
 
 
@@ -246,13 +251,24 @@ async def _wait_first_picture(house: House) -> None:
         log.warning("the doors open before all files were read")
 
 
-def _make_rest(house: House, sessions: PageSessions, link: Callable[[], str]) -> ASGIApp:
+def _make_rest(
+    house: House, door: HttpDoor, sessions: PageSessions, link: Callable[[], str]
+) -> ASGIApp:
     """The application of all doors but MCP's: the control API and the page."""
+
+    def look(path: str, caller: Caller) -> View:
+        refused = admit_member(caller, path)
+        if isinstance(refused, TurnedAway):
+            raise UnknownNameError(refused.text)
+        return door.look(path, caller)
+
+    house.yard.parts.add(PathViews(look))
     house.yard.parts.add(PageLinks(link))
     bring = house.callbacks.bring if house.callbacks is not None else None
     identity = find_identity(house.yard)
     login = [] if identity is None else well_known_routes(identity)
-    return make_app(house.operations, house.yard, [*login, *Pages(sessions, bring).routes()])
+    pages = [*login, *open_routes(house.pages), *Pages(sessions, bring).routes()]
+    return make_app(house.operations, house.yard, pages)
 
 
 class Announcing:

@@ -300,6 +300,7 @@ class House:
             self.stopping,
             self.follower,
             self.record_places,
+            self.state,
             AuditTrail(
                 self.settings.state_dir / DATABASE, self.record_places.shared, self.database
             ),
@@ -332,6 +333,7 @@ class House:
         for feature in self.features:
             for part in feature.make_parts(self.yard):
                 self.yard.parts.add(part)
+        self.pages = [page for feature in self.features for page in feature.make_pages(self.yard)]
         self.feature_sources = [
             source for feature in self.features for source in feature.make_sources(self.yard)
         ]

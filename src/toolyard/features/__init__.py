@@ -14,6 +14,7 @@ from toolyard.features import (
     approvals,
     apps,
     auth,
+    authorization,
     autostart,
     catalog,
     clients,
@@ -61,6 +62,7 @@ FEATURES: Final[tuple[Feature, ...]] = (
     auth.FEATURE,
     lock.FEATURE,
     members.FEATURE,
+    authorization.FEATURE,
     transfer.FEATURE,
 )
 """In the order in which the help lists their commands."""

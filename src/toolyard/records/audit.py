@@ -42,7 +42,7 @@ CREATE TABLE audit (
     verb TEXT NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL, before TEXT, after TEXT
 )
 """
-_SECRET_KINDS: Final = ("secret", "grant", "member_secret")
+_SECRET_KINDS: Final = ("secret", "grant", "member_secret", "account", "authorization")
 _VALUES: Final = ("env", "environment", "headers", "values", "variables")
 """Members of a record in which each value may be a secret."""
 _INSERT: Final = (

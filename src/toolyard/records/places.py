@@ -55,6 +55,15 @@ class RecordPlaces:
         self.shared = shared
         """The database of all hubs of a team, if there is one."""
 
+    def refresh(self) -> None:
+        """See what other hubs wrote a moment ago; files are read as they are anyway. It blocks.
+
+        Raises:
+            StoreError: The database cannot be read.
+        """
+        if self.shared is not None:
+            self.shared.refresh()
+
     def folder(
         self,
         kind: str,

@@ -6,6 +6,8 @@ All of it blocks; on an event loop, call it in a thread.
 from __future__ import annotations
 
 import http.client
+import socket
+import ssl
 import time
 from contextlib import closing
 from typing import Final
@@ -22,8 +24,11 @@ class TooLargeError(OSError):
     """The answer has more bytes than anybody wants."""
 
 
-def download_json(url: str, limit: int) -> tuple[int, bytes]:
+def download_json(url: str, limit: int, host: str = "") -> tuple[int, bytes]:
     """Return the status and the body that an address gives.
+
+    With a `host`, an IP address that was judged, that one is connected to, whatever name the
+    address has: asked for again, the name could lead elsewhere.
 
     Raises:
         TooLargeError: The body has more bytes than `limit`.
@@ -31,15 +36,41 @@ def download_json(url: str, limit: int) -> tuple[int, bytes]:
         OSError: Nobody answers, or not in HTTP.
     """
     parts = urlsplit(url)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    kind = _PinnedHttps if parts.scheme == "https" else _PinnedHttp
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     try:
         with closing(kind(parts.hostname or "", parts.port, timeout=STEP_SECONDS)) as connection:
+            connection.pinned = host
             connection.request("GET", target, headers={"Accept": "application/json"})
             response = connection.getresponse()
             return response.status, _read(response, limit)
     except (http.client.HTTPException, UnicodeError) as error:
         raise OSError(f"no answer in HTTP: {type(error).__name__}") from error
+
+
+class _PinnedHttp(http.client.HTTPConnection):
+    """Connects to the one address that it is given, if it is."""
+
+    pinned = ""
+
+    def connect(self) -> None:
+        if not self.pinned:
+            super().connect()
+            return
+        self.sock = socket.create_connection((self.pinned, self.port), self.timeout)
+
+
+class _PinnedHttps(http.client.HTTPSConnection):
+    """The same; the certificate is that of the name."""
+
+    pinned = ""
+
+    def connect(self) -> None:
+        if not self.pinned:
+            super().connect()
+            return
+        plain = socket.create_connection((self.pinned, self.port), self.timeout)
+        self.sock = ssl.create_default_context().wrap_socket(plain, server_hostname=self.host)
 
 
 def _read(response: http.client.HTTPResponse, limit: int) -> bytes:

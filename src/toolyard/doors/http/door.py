@@ -20,6 +20,7 @@ from toolyard.doors.http.sessions import HttpSession, HttpSessions
 from toolyard.doors.http.visit import Visit, no_session, unreadable
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import ClientRequest, Session
+from toolyard.relay.view import View
 from toolyard.relay.view_key import ViewKey
 from toolyard.tasks import Tasks
 from toolyard.wire import era, jsonrpc
@@ -84,6 +85,14 @@ class HttpDoor:
         except KeyError:
             view_key = self._shown[path, caller] = self._expose(path, caller)
             return view_key
+
+    def look(self, path: str, caller: Caller) -> View:
+        """Return the view that a caller has at a path.
+
+        Raises:
+            UnknownNameError: There is no such path, profile, agent or server.
+        """
+        return self._relay.views.look(self._view_key(path, caller))
 
     def _expose(self, path: str, caller: Caller) -> ViewKey | None:
         scope = read_scope(path)

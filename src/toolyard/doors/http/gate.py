@@ -38,6 +38,8 @@ _SCHEME: Final = b"Bearer "
 CONTROL: Final = Caller("control")
 PAGE: Final = Caller("page")
 NOBODY: Final = Caller("")
+VISITOR: Final = Caller("visitor")
+"""Somebody at a page that a feature opens to everybody; what they send is small."""
 UNPROVEN: Final = Caller("unproven")
 """Somebody whose token can be judged only after its issuer was asked."""
 _JWT: Final = b"eyJ"
@@ -74,13 +76,15 @@ class Gate:
         find_agent: Callable[[bytes], Caller | TurnedAway | None] = lambda _token: None,
         is_reached_as: Callable[[str], bool] = lambda _host: False,
         people: People | None = None,
+        open_paths: Iterable[str] = (),
     ) -> None:
         """Let in who comes to `host` and `port`, to one of `hosts`, or by a way that was opened.
 
         `is_reached_as` tells whether a host and port, in lower case, are such a way; `people` are
-        let in by their own name.
+        let in by their own name. Everybody may come to `open_paths`.
         """
         self.people = people
+        self._open_paths = frozenset(open_paths)
         self._bearer = _SCHEME + token.encode()
         self._find_agent = find_agent
         self._is_page = is_page
@@ -139,13 +143,15 @@ class Gate:
         """Identify a caller without the hub's own token."""
         if is_open(path) or (self.people is not None and path.startswith(WELL_KNOWN)):
             return NOBODY
+        if path in self._open_paths:
+            return VISITOR
         token = bearer[len(_SCHEME) :] if bearer.startswith(_SCHEME) else b""
         if token and path.startswith(API) and self._is_page(token):
             return PAGE
         if self.people is not None and token.startswith(_JWT):
             judged = self.people.recognise(token, path)
             if isinstance(judged, Caller):
-                return _admit_member(judged, path)
+                return admit_member(judged, path)
             return UNPROVEN if judged is None else judged
         agent = self._find_agent(token) if token else None
         if isinstance(agent, Caller):
@@ -185,7 +191,7 @@ def _beyond(caller: Caller, path: str) -> str:
     return ""
 
 
-def _admit_member(caller: Caller, path: str) -> Caller | TurnedAway:
+def admit_member(caller: Caller, path: str) -> Caller | TurnedAway:
     """A member uses the profiles they are admitted to; where agents go, their lists decide."""
     if path == MCP:
         return caller

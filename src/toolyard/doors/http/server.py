@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from toolyard.core.caller import Caller, TurnedAway
+from toolyard.core.open_pages import BODY_BYTES
 from toolyard.doors.http.accepting import WAITING, Acceptor
 from toolyard.doors.http.asgi import serve_app
 from toolyard.doors.http.connection import InboundConnection
 from toolyard.doors.http.door import HttpDoor
-from toolyard.doors.http.gate import NOBODY, UNPROVEN, Gate
+from toolyard.doors.http.gate import NOBODY, UNPROVEN, VISITOR, Gate
 from toolyard.doors.http.path_scope import BELOW, MCP
 from toolyard.doors.http.reply import HttpReply, Request
 from toolyard.doors.http.tls import TlsFiles
@@ -129,6 +130,8 @@ class HttpServer:
             return judged
         if judged is NOBODY:
             return unwanted_body(request)
+        if judged is VISITOR:
+            return boundless_body(request)
         if judged is UNPROVEN:
             request.caller, request.arrived_at = judged, connection.here
             return large_body(request)
@@ -209,6 +212,16 @@ def unwanted_body(request: Request) -> TurnedAway | None:
     for name, value in request.headers:
         if name == b"transfer-encoding" or (name == b"content-length" and value != b"0"):
             return TurnedAway(413, "no body is taken here without a token")
+    return None
+
+
+def boundless_body(request: Request) -> TurnedAway | None:
+    """Refuse what is large, or does not tell its size, from a visitor of an open page."""
+    for name, value in request.headers:
+        if name == b"transfer-encoding":
+            return TurnedAway(411, "send this with a content-length")
+        if name == b"content-length" and int(value) > BODY_BYTES:
+            return TurnedAway(413, f"at most {BODY_BYTES} bytes are taken here without a token")
     return None
 
 

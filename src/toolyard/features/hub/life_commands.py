@@ -49,6 +49,7 @@ _FLAGS = (
     setting_option("host", "--host", "Listen on this address instead of 127.0.0.1.", "ADDRESS"),
     setting_option("port", "--port", "Listen on this port and no other.", "N"),
     setting_option("public", "--public", "The address that others reach the hub at.", "URL"),
+    setting_option("issuer", "--issuer", "Let people in who log in there, or here.", "URL|own"),
     setting_option("tls_cert", "--tls-cert", "Encrypt with this certificate (PEM).", "FILE"),
     setting_option("tls_key", "--tls-key", "The key of that certificate.", "FILE"),
     setting_option("expose", "--expose", "List all tools, or only those to search.", "all|search"),

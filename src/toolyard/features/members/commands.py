@@ -9,6 +9,8 @@ import click
 from toolyard.console.context import CliContext, json_option
 
 if TYPE_CHECKING:
+    from toolyard.core.caller import Role
+    from toolyard.features.members.invitations import Invitation
     from toolyard.features.members.operations import AdmissionRow, MemberRow
 
 TITLES = ("member", "role", "groups", "profiles", "last used")
@@ -21,7 +23,8 @@ def member_command() -> None:
     """Manage the people who log in, and what their groups may use.
 
     People log in with the issuer in TOOLYARD_ISSUER. Whoever is in a group with an admission
-    becomes a member with their first call, and sees the profiles of that admission.
+    becomes a member with their first call, and sees the profiles of that admission. If the issuer
+    is `own`, they log in with the hub, and members are those whom you invite.
     """
 
 
@@ -56,13 +59,21 @@ def show_command(context: CliContext, name: str) -> None:
 @click.argument("name")
 @click.option("--role", type=click.Choice(["keeper", "member"]), help="Keepers may order.")
 @click.option("--disable/--enable", default=None, help="Let them in no longer, or again.")
+@click.option("--group", "groups", multiple=True, help="Their groups, in place of those before.")
 @json_option
 @click.pass_obj
-def set_command(context: CliContext, name: str, role: str | None, disable: bool | None) -> None:
-    """Change the role of a member, or disable them.
+def set_command(
+    context: CliContext,
+    name: str,
+    role: str | None,
+    disable: bool | None,
+    groups: tuple[str, ...],
+) -> None:
+    """Change the role or the groups of a member, or disable them.
 
     What a disabled member has opened ends at once, on every replica. A keeper uses the control
-    API with a token that has the scope toolyard:order.
+    API with a token that has the scope toolyard:order. Groups are yours to say for those who log
+    in with the hub itself; for others their issuer does.
 
     \b
     toolyard member set ann@example.com --role keeper
@@ -70,11 +81,13 @@ def set_command(context: CliContext, name: str, role: str | None, disable: bool 
     """
     from toolyard.features.members.operations import ChangeMember, set_member
 
-    if role is None and disable is None:
-        raise click.UsageError("say what to change: --role, --disable or --enable")
+    if role is None and disable is None and not groups:
+        raise click.UsageError("say what to change: --role, --group, --disable or --enable")
     changes: dict[str, Any] = {} if role is None else {"role": _role(role)}
     if disable is not None:
         changes["disabled"] = disable
+    if groups:
+        changes["groups"] = list(groups)
     row = context.run(set_member, ChangeMember(name, **changes))
     context.terminal.answer(row, lambda: _describe(context, row))
 
@@ -94,6 +107,48 @@ def remove_command(context: CliContext, name: str) -> None:
     context.run(remove_member, MemberName(name))
     answer = {"done": "removed", "member": name}
     context.terminal.answer(answer, lambda: context.terminal.say(f"removed the member '{name}'"))
+
+
+@member_command.command("invite")
+@click.argument("email")
+@click.option("--role", type=click.Choice(["keeper", "member"]), help="Keepers may order.")
+@click.option("--group", "groups", multiple=True, help="A group they are in.")
+@json_option
+@click.pass_obj
+def invite_command(
+    context: CliContext, email: str, role: str | None, groups: tuple[str, ...]
+) -> None:
+    """Invite somebody to log in with the hub itself.
+
+    Prints a link, for them alone: whoever opens it first sets the password. It is good once, and
+    for three days. This needs a hub that runs with `--issuer own`.
+
+    \b
+    toolyard member invite ann@example.com --role keeper
+    toolyard member invite bob@example.com --group developers
+    """
+    from toolyard.features.members.invitations import InviteMember, invite_member
+
+    order = InviteMember(email, groups=list(groups))
+    if role is not None:
+        order = InviteMember(email, _role(role), list(groups))
+    invitation = context.run(invite_member, order)
+    context.terminal.answer(invitation, lambda: _tell_link(context, invitation))
+
+
+@member_command.command("reset")
+@click.argument("name")
+@json_option
+@click.pass_obj
+def reset_command(context: CliContext, name: str) -> None:
+    """Take the password of a member away, and print a link to set another.
+
+    The clients that they logged in with have to log in again, within minutes.
+    """
+    from toolyard.features.members.invitations import AccountName, reset_member
+
+    invitation = context.run(reset_member, AccountName(name))
+    context.terminal.answer(invitation, lambda: _tell_link(context, invitation))
 
 
 @member_command.group("admission")
@@ -149,7 +204,12 @@ def remove_admission_command(context: CliContext, group: str) -> None:
     context.terminal.answer(answer, lambda: context.terminal.say(text))
 
 
-def _role(text: str) -> object:
+def _tell_link(context: CliContext, invitation: Invitation) -> None:
+    context.terminal.say(f"a link for {invitation.email}, good once, until {invitation.until}:")
+    context.terminal.say(invitation.link)
+
+
+def _role(text: str) -> Role:
     from toolyard.core.caller import Role
 
     return Role(text)
@@ -157,7 +217,9 @@ def _role(text: str) -> object:
 
 def _show(context: CliContext, rows: list[MemberRow]) -> None:
     if not rows:
-        context.terminal.say("no members yet; people become members when they first log in")
+        context.terminal.say(
+            "no members yet; people become members when they are invited, or first log in"
+        )
         return
     cells = [
         [

@@ -20,7 +20,7 @@ from toolyard.core.caller import OWN_PATHS, Caller, TurnedAway, beyond_role
 from toolyard.core.model import Problem
 from toolyard.core.problems import ProblemCode
 from toolyard.features.members.directory import USE_SECONDS, MemberDirectory
-from toolyard.features.members.issuer import Issuer
+from toolyard.features.members.issuer import TokenIssuer
 from toolyard.features.members.verifying import (
     InvalidTokenError,
     UnknownKeyError,
@@ -88,7 +88,7 @@ class Identities:
 
     def __init__(
         self,
-        issuer: Issuer,
+        issuer: TokenIssuer,
         directory: MemberDirectory,
         rules: IdentityRules,
         clock: Callable[[], float],
@@ -147,6 +147,15 @@ class Identities:
             del self._proven[next(iter(self._proven))]
         return proven
 
+    def review(self) -> None:
+        """Judge every token anew when it next comes: logins have ended."""
+        for proven in self._proven.values():
+            proven.last = None
+
+    def is_resource(self, address: str) -> bool:
+        """Tell whether tokens for an address let anybody in at this hub."""
+        return any(True for _ in self._paths((address,)))
+
     def _paths(self, audiences: Iterable[str]) -> Iterable[str]:
         """The paths that a token is for."""
         below = f"{self._rules.resource}{MCP}/"
@@ -158,6 +167,8 @@ class Identities:
 
     def _admit(self, proven: _Proven, path: str) -> Caller | TurnedAway:
         token, person = proven.token, proven.token.person
+        if token.grant and self.issuer.is_ended(token.grant):
+            return self._refuse(InvalidTokenError("the login was revoked; log in again"), path)
         if not any(path == top or path.startswith(f"{top}/") for top in proven.paths):
             return TurnedAway(403, "the token is for another part of this hub")
         caller = self._directory.recognise(person)

@@ -9,7 +9,7 @@ import asyncio
 import base64
 import binascii
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
 import msgspec
@@ -49,6 +49,33 @@ class _Keys(msgspec.Struct, frozen=True):
     keys: list[dict[str, Any]]
 
 
+class TokenIssuer(Protocol):
+    """Whoever makes the tokens that let people in, as far as these are verified."""
+
+    url: str
+    metadata: bytes
+    """Its metadata; empty while they are not known."""
+    trouble: str
+    """The reason why it could not be asked last; empty if it could."""
+
+    def find(self, kid: str, alg: str) -> Key | None:
+        """Return the key of that id, if it is known."""
+        ...
+
+    @property
+    def may_ask(self) -> bool:
+        """True if asking again could bring a key that is not known."""
+        ...
+
+    async def ask(self) -> None:
+        """Ask for what may be new; see `trouble` then."""
+        ...
+
+    def is_ended(self, grant: str) -> bool:
+        """Tell whether the login that a token came of was revoked."""
+        ...
+
+
 class Issuer:
     """An OpenID provider, or an OAuth authorization server that signs its tokens."""
 
@@ -80,6 +107,10 @@ class Issuer:
         if key is None or key.get("alg") not in (None, alg):
             return None
         return key
+
+    def is_ended(self, grant: str) -> bool:
+        """Tell nothing: another issuer's tokens hold until they expire."""
+        return False
 
     @property
     def may_ask(self) -> bool:

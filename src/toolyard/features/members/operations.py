@@ -13,6 +13,7 @@ from msgspec import UNSET, Struct, UnsetType
 from toolyard.core.caller import OWN_PATHS, Role
 from toolyard.core.profiles import unknown_profile
 from toolyard.features.members.directory import MemberDirectory
+from toolyard.features.members.invitations import find_accounts, invite_member, reset_member
 from toolyard.features.members.model import (
     Admission,
     GroupName,
@@ -24,6 +25,9 @@ from toolyard.features.members.store import AdmissionRecords, MemberRecords, pre
 from toolyard.operation import Done, Needs, NoInput, operation
 from toolyard.records.protocol import amend
 from toolyard.yard import Yard
+
+__all__ = ["invite_member", "reset_member"]
+"""Operations of the feature that stand elsewhere."""
 
 MEMBERS = "/api/v1/members"
 MEMBER = "/api/v1/members/{name:path}"
@@ -66,6 +70,8 @@ class ChangeMember(Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     role: Role | UnsetType = UNSET
     disabled: bool | UnsetType = UNSET
+    groups: list[GroupName] | UnsetType = UNSET
+    """Only of those who log in with the hub itself; an issuer says those of others."""
 
 
 class AdmissionRow(Struct, frozen=True):
@@ -110,14 +116,20 @@ async def get_member(yard: Yard, order: MemberName) -> MemberRow:
     return _row(member, await _admissions(yard))
 
 
-@operation("PUT", MEMBER, needs=Needs.FILES)
+@operation("PUT", MEMBER, needs=Needs.FILES, errors=(409,))
 async def set_member(yard: Yard, order: ChangeMember) -> MemberRow:
     """Change the role of a member, or disable them; what a disabled one has opened ends."""
-    changes = {
+    changes: dict[str, object] = {
         name: value
         for name, value in (("role", order.role), ("disabled", order.disabled))
         if value is not UNSET
     }
+    if order.groups is not UNSET:
+        from toolyard.features.members.accounts import check_groups
+
+        account = await asyncio.to_thread(find_accounts(yard).find, order.name)
+        changes |= {"groups": check_groups(order.groups), "issued_at": time.time()}
+        order = ChangeMember(account.email)
     member = await _change(yard, order.name, changes)
     return _row(member, await _admissions(yard))
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from toolyard.core.errors import ConfigError, ConflictError, StoreError
@@ -19,11 +20,12 @@ from toolyard.records.followed import Followed
 from toolyard.records.places import RecordPlaces
 from toolyard.records.protocol import Kept
 from toolyard.relay.dismissals import Dismissals
-from toolyard.settings import Settings
+from toolyard.settings import OWN, Settings
 from toolyard.yard import HubLife, Yard
 
 if TYPE_CHECKING:
     from toolyard.features.members.identity import Identities
+    from toolyard.features.members.own_issuer import OwnIssuer
 
 log = logging.getLogger(__name__)
 
@@ -42,24 +44,39 @@ def parts(yard: Yard) -> Iterable[object]:
     if settings.issuer and url:
         directory = MemberDirectory(members, admissions, yard.part(Dismissals), time.time)
         yield directory
-        yield _make_identity(settings, directory, url)
+        yield from _make_identity(settings, directory, url)
+        if settings.issuer == OWN:
+            from toolyard.features.members.accounts import Accounts, open_accounts
+
+            accounts = open_accounts(places, settings.state_dir)
+            yield Accounts(accounts, members, places, url, time.time)
 
 
-def _make_identity(settings: Settings, directory: MemberDirectory, url: str) -> Identities:
+def _make_identity(
+    settings: Settings, directory: MemberDirectory, url: str
+) -> Iterable[Identities | OwnIssuer]:
     """Build what verifies tokens, whose libraries are loaded here and nowhere else.
 
     Raises:
-        ConfigError: They are not installed.
+        ConfigError: They are not installed, or the hub cannot be its own issuer.
+        StoreError: The hub's own key cannot be read, or made.
     """
     try:
         from toolyard.features.members.identity import Identities, IdentityRules
         from toolyard.features.members.issuer import Issuer
+        from toolyard.features.members.own_issuer import OwnIssuer, read_own_keys
     except ImportError as error:
         text = f"TOOLYARD_ISSUER needs the package 'joserfc' ({error})"
         raise ConfigError(text, how_to_add("team")) from error
     audiences = frozenset(settings.audience)
     rules = IdentityRules(url, audiences, settings.scopes, settings.groups_claim)
-    return Identities(Issuer(settings.issuer, time.monotonic), directory, rules, time.time)
+    if settings.issuer != OWN:
+        issuer = Issuer(settings.issuer, time.monotonic)
+        yield Identities(issuer, directory, rules, time.time)
+        return
+    own = OwnIssuer(url, read_own_keys(settings), settings.scopes)
+    yield own
+    yield Identities(own, directory, replace(rules, groups_claim="groups"), time.time)
 
 
 def sources(yard: Yard) -> Sequence[RecordSource]:

@@ -12,7 +12,7 @@ from joserfc.errors import JoseError
 from joserfc.jws import JWSRegistry
 from msgspec import Meta, Struct
 
-from toolyard.features.members.issuer import Issuer, Key
+from toolyard.features.members.issuer import Key, TokenIssuer
 from toolyard.features.members.model import GROUPS, LONGEST, Person
 
 ALGORITHMS: Final = (
@@ -65,6 +65,7 @@ class Claims(Struct, frozen=True):
     email: str | None = None
     email_verified: bool | str | None = None
     name: str | None = None
+    toolyard_grant: str = ""
 
 
 class VerifiedToken(Struct, frozen=True):
@@ -76,6 +77,8 @@ class VerifiedToken(Struct, frozen=True):
     scopes: frozenset[str]
     has_odd_groups: bool = False
     """The claim of the groups is there, and is no list of texts."""
+    grant: str = ""
+    """The login at the hub's own server that it came of."""
 
 
 class _LongHeaders(JWSRegistry):
@@ -85,7 +88,7 @@ class _LongHeaders(JWSRegistry):
 _REGISTRY: Final = _LongHeaders(algorithms=ALGORITHMS, strict_check_header=False)
 
 
-def verify_token(token: bytes, issuer: Issuer, groups_claim: str, now: float) -> VerifiedToken:
+def verify_token(token: bytes, issuer: TokenIssuer, groups_claim: str, now: float) -> VerifiedToken:
     """Verify all of a token but whom it is for.
 
     Raises:
@@ -155,6 +158,7 @@ def _describe(claims: Claims, groups: Any) -> VerifiedToken:
         tuple(_texts(claims.aud)),
         frozenset((*_words(claims.scope), *_words(claims.scp))),
         names is None,
+        claims.toolyard_grant,
     )
 
 
