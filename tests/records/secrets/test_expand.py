@@ -163,4 +163,4 @@ def test_an_address_must_be_one_after_expansion() -> None:
 
 
 def test_no_value_shows_when_a_lookup_is_printed() -> None:
-    assert "one" not in repr(LOOKUP)
+    assert "'one'" not in repr(LOOKUP)
