@@ -41,6 +41,11 @@ class RunningHub:
         return f"{self.url}/mcp"
 
     @property
+    def token(self) -> str:
+        """The token that opens it."""
+        return TOKEN
+
+    @property
     def socket(self) -> Path:
         """The socket of its line door."""
         return Path(socket_path(str(self.home / "run")))

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx2
 
-from tests.e2e.hub import TOKEN, RunningHub
+from tests.e2e.hub import RunningHub
 
 Json = dict[str, Any]
 
@@ -310,7 +310,7 @@ class HttpTalk(Talk):
         """Begin a session in the legacy era; nothing in the modern one."""
         self.url = hub.mcp + self.path
         self.session = {}
-        bearer = {"Authorization": f"Bearer {TOKEN}"}
+        bearer = {"Authorization": f"Bearer {hub.token}"}
         async with httpx2.AsyncClient(headers=bearer, timeout=PATIENCE, **PLAIN) as self.http:
             await self.greet()
             if self.is_modern:

@@ -166,6 +166,8 @@ async def members(record: Recorder) -> None:
         await yard.ask("PUT", f"{path}/ann@example.com", {"groups": ["developers"]})
         await yard.ask("POST", "/api/v1/invitations", {"email": "ann@example.com"})
         await yard.ask("PUT", "/api/v1/invitations/ann@example.com", {})
+        await yard.ask("PUT", f"{admissions}/guests", {"profiles": ["review"], "tier": "read"})
+        await yard.ask("PUT", f"{admissions}/guests", {"profiles": ["review"], "tier": "all"})
         await yard.ask("GET", "/api/v1/my/self")
         await yard.ask("GET", "/api/v1/my/secrets")
         await yard.ask("PUT", "/api/v1/my/secrets/whose", {"value": "only-for-this-test"})
@@ -175,6 +177,10 @@ async def members(record: Recorder) -> None:
         order = {"member": "ann@example.com", "value": "only-for-this-test"}
         await yard.ask("PUT", f"{theirs}/whose", order)
         await yard.ask("DELETE", f"{theirs}/whose?member=ann@example.com")
+        await yard.ask("GET", "/api/v1/my/tokens")
+        await yard.ask("POST", "/api/v1/my/tokens", {"name": "laptop"})
+        await yard.ask("DELETE", "/api/v1/my/tokens/laptop")
+        await yard.ask("POST", "/api/v1/tokens", {"name": "laptop", "member": "ann@example.com"})
 
 
 async def transfer(record: Recorder) -> None:

@@ -44,6 +44,7 @@ from toolyard.features.executors.reach import ExecutorReach
 from toolyard.features.history.call_log import CallLog, open_calls
 from toolyard.features.history.call_starts import CallStarts
 from toolyard.features.hub.status import describe_yard
+from toolyard.features.members.source import instances_of
 from toolyard.features.packages.installed import Packages
 from toolyard.features.packages.store import PackagesFolder
 from toolyard.features.scan.announced import Announced
@@ -233,7 +234,12 @@ class House:
             budget=self.budget,
         )
         self.instances = Instances(
-            self.board, self.pool, self.open, self._patience, self.settings.session_idle
+            self.board,
+            self.pool,
+            self.open,
+            self._patience,
+            self.settings.session_idle,
+            lambda account: instances_of(self.yard, account),
         )
 
     def _make_opener(self) -> Opener:
@@ -286,6 +292,7 @@ class House:
         self.dismissals = Dismissals()
         self.dismissals.listen_servers(self.instances.end_members)
         self.dismissals.listen_memories(self.credentials.forget)
+        self.dismissals.listen_to_accounts(self.instances.end_accounts)
 
     def _build_agents(self) -> None:
         """Build the records of agents, the plans made of them, and the executors of those."""

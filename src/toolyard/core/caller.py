@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from math import inf
 from typing import Final, NamedTuple
+
+from toolyard.core.tiers import narrower
 
 CALLER_KEY: Final = "toolyard.caller"
 """The key under which an application behind a door finds the `Caller` who asks."""
+AGENT_ACCOUNT: Final = "token "
+"""The beginning of the account of an agent with a token."""
+ACCOUNT: Final = "member "
+"""The beginning of the account of a member; no token or client can be named so."""
 OWN_PATHS: Final = "/api/v1/my/"
 """The paths of what every member may ask and order about their own things, and about no others."""
 
@@ -41,8 +48,20 @@ class Caller:
     """The profiles of which it sees what any of them shows; None for no such limit."""
     tier: str = ""
     """The tools it may use, by the harm they can do; empty for all."""
+    profile_tiers: tuple[tuple[str, str], ...] = ()
+    """The tier of each profile it is admitted to for less than all tools."""
+    token: str = ""
+    """The mark of the token that a member made and came in with; empty if they logged in."""
     role: Role = field(default=Role.MEMBER, compare=False)
     """The right of the member who calls; another one does not end what they use."""
+    sessions: int = field(default=0, compare=False)
+    """The sessions it may have, if fewer than anybody; 0 for no such limit."""
+    instances: int = field(default=0, compare=False)
+    """The servers that may run for its sessions, if fewer than anybody's; 0 for no such limit."""
+    made_at: float = field(default=0.0, compare=False)
+    """The time at which its token was made."""
+    expires: float = field(default=inf, compare=False)
+    """The time from which on its token is worthless: what listens for it ends then."""
     account: str = field(init=False, compare=False)
     """The name for the token that nobody can choose by naming a token or a client."""
     is_owner: bool = field(init=False, compare=False)
@@ -50,17 +69,29 @@ class Caller:
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        account = f"token {self.name}" if self.is_agent else self.name
+        account = f"{AGENT_ACCOUNT}{self.name}" if self.is_agent else self.name
         if self.member:
-            account = f"member {self.member}"
+            account = f"{ACCOUNT}{self.member}"
         object.__setattr__(self, "account", account)
         object.__setattr__(self, "is_owner", not self.is_agent and not self.member)
-        # What a caller sees is looked up with every call; all its limits are not hashed as often.
+        # A caller is looked up with every call; it must not be hashed as often.
         limits = self.servers, self.profile, self.agent, self.executor, self.admitted, self.tier
-        object.__setattr__(self, "_hash", hash((account, limits)))
+        object.__setattr__(self, "_hash", hash((account, self.token, *limits)))
 
     def __hash__(self) -> int:
         return self._hash
+
+    def narrow(self, token: Caller) -> Caller:
+        """Return this member as they come in with a token of theirs, which adds nothing."""
+        return replace(
+            self,
+            servers=token.servers,
+            profile=token.profile,
+            tier=narrower(self.tier, token.tier),
+            token=token.token,
+            made_at=token.made_at,
+            expires=token.expires,
+        )
 
 
 def beyond_role(caller: Caller, path: str) -> str:

@@ -23,6 +23,13 @@ class Tier(StrEnum):
         return order.index(other) <= order.index(self)
 
 
+def narrower(one: str, other: str) -> str:
+    """Return the tier that covers less; an empty one covers all."""
+    if not one or not other:
+        return one or other
+    return one if Tier(other).covers(Tier(one)) else other
+
+
 class _Hints(Struct, frozen=True, rename="camel"):
     read_only_hint: bool = False
     destructive_hint: bool = True

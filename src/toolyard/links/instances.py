@@ -161,7 +161,9 @@ class Instances:
         open_for: OpenFor,
         patience: Patience,
         idle: float,
+        limit_of: Callable[[str], int] = lambda _account: 0,
     ) -> None:
+        """Run nothing yet; `limit_of` says how many an account may have, 0 for as many as any."""
         self.pool = pool
         self.open = open_for
         self.on_ready: InstanceReady = _ignore
@@ -172,6 +174,7 @@ class Instances:
         self._patience = patience
         self._idle = idle
         """Seconds an instance of a session may be unused; 0 for ever."""
+        self._limit_of = limit_of
         self._owned: dict[str, dict[str, Instance]] = {}
         """By the owner's key, then by what runs."""
         self._leaving: dict[str, asyncio.TimerHandle] = {}
@@ -285,16 +288,24 @@ class Instances:
         """Let an account have one more: whoever invents sessions must not take all there is."""
         mine = [instance for instance in self if instance.owner.account == account]
         limits = self.pool.budget.limits
-        if len(mine) < limits.instances:
+        most = min(limits.instances, self._limit_of(account) or limits.instances)
+        if len(mine) < most:
             return
         idle = [instance for instance in mine if not instance.is_under_way]
         if not idle or not limits.evict:
             text = f"cannot start {name!r}: {len(mine)} servers run for the sessions of this token"
-            hint = "end a session that you do not need, or raise instance_limit"
-            raise StartError(f"{text}, and {limits.instances} may", hint)
+            limit = "instance_limit" if most == limits.instances else "the limit of the admission"
+            hint = f"end a session that you do not need, or have a keeper raise {limit}"
+            raise StartError(f"{text}, and {most} may", hint)
         self._end(min(idle, key=lambda instance: instance.last_used))
 
     # The end.
+
+    def end_accounts(self, is_gone: Callable[[str], bool]) -> None:
+        """Some accounts are nobody's any more: what runs for them ends at once."""
+        for instance in self:
+            if instance.owner.account and is_gone(instance.owner.account):
+                self._end(instance)
 
     def leave(self, key: str) -> None:
         """An owner left: what runs for it ends, unless it comes back in time."""

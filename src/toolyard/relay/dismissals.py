@@ -8,6 +8,8 @@ from toolyard.core.caller import Caller
 
 IsGone = Callable[[Caller], bool]
 """Tells of a caller whether it is let in no longer."""
+IsAccountGone = Callable[[str], bool]
+"""Tells of an account whether nobody is let in by it any more."""
 
 
 class Dismissals:
@@ -17,6 +19,7 @@ class Dismissals:
         self._doors: list[Callable[[IsGone], None]] = []
         self._servers: list[Callable[[Callable[[str], bool]], None]] = []
         self._memories: list[Callable[[Collection[str]], None]] = []
+        self._keepers: list[Callable[[IsAccountGone], None]] = []
 
     def listen(self, dismiss: Callable[[IsGone], None]) -> None:
         """Add a door: `dismiss` ends what some callers have opened there."""
@@ -47,3 +50,14 @@ class Dismissals:
             end(is_out)
         for forget in self._memories:
             forget(gone)
+
+    # What runs for other accounts.
+
+    def listen_to_accounts(self, end: Callable[[IsAccountGone], None]) -> None:
+        """Add somebody who ends what runs for accounts that are nobody's any more."""
+        self._keepers.append(end)
+
+    def end_accounts(self, is_gone: IsAccountGone) -> None:
+        """End the servers that run for such accounts alone; call it on the same loop."""
+        for end in self._keepers:
+            end(is_gone)

@@ -34,6 +34,8 @@ class ViewKey:
     """The profiles of which a member sees what any of them shows; None for no such limit."""
     tier: str = ""
     """The tools that are shown, by the harm they can do; empty for all."""
+    profile_tiers: tuple[tuple[str, str], ...] = ()
+    """The tier of each profile whose tools are shown up to that one alone."""
     longest: int = LONGEST
     """Characters of a tool's name."""
     most: int = 0

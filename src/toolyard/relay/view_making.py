@@ -19,6 +19,7 @@ from toolyard.core.plans import Plan
 from toolyard.core.profiles import Profile, unknown_profile
 from toolyard.core.roster import asking_of
 from toolyard.core.shapes import shaped
+from toolyard.core.tiers import narrower
 from toolyard.links.owner import Apart, set_apart
 from toolyard.relay.addressing import Addressing
 from toolyard.relay.offers import OwnOffers
@@ -120,7 +121,10 @@ def _filter_by(profile: Profile | None, view_key: ViewKey) -> ProfileFilter:
     separator = view_key.separator if own is None or view_key.server else own
     written = own if own is not None else view_key.pattern_separator
     written = separator if written is None else written
-    return ProfileFilter(profile, view_key.only, separator, written, view_key.tier)
+    tier = view_key.tier
+    if profile is not None and view_key.profile_tiers:
+        tier = narrower(tier, dict(view_key.profile_tiers).get(profile.name, ""))
+    return ProfileFilter(profile, view_key.only, separator, written, tier)
 
 
 def _shown(view: View, snapshot: Snapshot, plans: Iterable[Plan]) -> list[Entry]:

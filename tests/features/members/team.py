@@ -7,15 +7,18 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.control.company import Agent, open_yard, put_profile, send
-from tests.doors.doors import Doors, Json
+from tests.control.company import Agent, put_profile, send, servers
+from tests.doors.doors import Doors, Json, open_doors
 from tests.fixtures.signing_issuer import SigningIssuer
 
 
 @asynccontextmanager
-async def open_team(home: Path, issuer: SigningIssuer, **changes: Any) -> AsyncIterator[Doors]:
+async def open_team(
+    home: Path, issuer: SigningIssuer, entries: Json | None = None, **changes: Any
+) -> AsyncIterator[Doors]:
     """A hub that admits developers to `echoes`, and reviewers to `two`."""
-    async with open_yard(home, issuer=issuer.url, **changes) as doors:
+    async with open_doors(home, entries or servers(), issuer=issuer.url, **changes) as doors:
+        await doors.settled()
         await put_profile(doors, "echoes", allow=["*/echo"])
         await put_profile(doors, "two", allow=["two"])
         await admit(doors, "developers", "echoes")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 from typing import Any, Final
 
 from msgspec import Raw
@@ -34,7 +36,14 @@ class HttpDoor:
     """Serves MCP over streamable HTTP."""
 
     def __init__(
-        self, board: Board, relay: Relay, ids: SessionIds, *, sessions: int, idle_seconds: float
+        self,
+        board: Board,
+        relay: Relay,
+        ids: SessionIds,
+        *,
+        sessions: int,
+        idle_seconds: float,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._board = board
         self._relay = relay
@@ -42,10 +51,13 @@ class HttpDoor:
         self._sessions = HttpSessions(relay, ids, limit=sessions, idle_seconds=idle_seconds)
         self._listeners: dict[ClientRequest, Caller] = {}
         """Modern requests that stay open to hear of changes."""
+        self._calls: dict[ClientRequest, Caller] = {}
+        """Other modern requests of those who may be dismissed while they wait."""
         self._shown: dict[tuple[str, Caller], ViewKey | None] = {}
         """The view_key of each path and caller, as long as the picture is the same."""
         self._shown_at = -1
         self._most_shown = sessions
+        self._clock = clock
         self._tasks = Tasks()
 
     def serve(self, request: Request, reply: HttpReply) -> None:
@@ -103,13 +115,19 @@ class HttpDoor:
         views = self._relay.views
         usual = views.usual_key
         shown = narrowed(usual, scope, self._board.snapshot, views.resolve)
-        shown = replace(shown, only=caller.servers, admitted=caller.admitted, tier=caller.tier)
+        shown = replace(
+            shown,
+            only=caller.servers,
+            admitted=caller.admitted,
+            tier=caller.tier,
+            profile_tiers=caller.profile_tiers,
+        )
         return shown if shown != usual else None
 
     def dismiss(self, is_gone: Callable[[Caller], bool]) -> None:
         """Some callers are not let in from now on: what they opened ends."""
         self._sessions.dismiss(is_gone)
-        for request, caller in list(self._listeners.items()):
+        for request, caller in (*self._listeners.items(), *self._calls.items()):
             if is_gone(caller):
                 request.abandon()
 
@@ -240,17 +258,23 @@ class HttpDoor:
             # To take it and send nothing would say that nothing was missed.
             visit.refuse(400, era.INVALID_REQUEST, _NO_RESUMING)
         else:
-            self._listen_in(client, visit.reply)
+            self._listen_in(client, visit)
 
-    def _listen_in(self, client: HttpSession, reply: HttpReply) -> None:
+    def _listen_in(self, client: HttpSession, visit: Visit) -> None:
         self._relay.back(client.session)
-        stream = client.listen(reply)
+        stream = client.listen(visit.reply)
+
+        def expired() -> None:
+            client.end_stream()
+            self._relay.away(client.session)
+
+        stream.expiry = self._at_expiry(visit.caller, expired)
 
         def gone() -> None:
             if client.stream_lost(stream):
                 self._relay.away(client.session)
 
-        reply.on_gone = gone
+        visit.reply.on_gone = gone
 
     def _delete(self, visit: Visit) -> None:
         client = self._client(visit)
@@ -314,10 +338,28 @@ class HttpDoor:
 
         visit.reply.on_gone = gone
         work = self._relay.start(request, self._tasks)
-        if request.method == LISTEN and work is not None:
-            self._listeners[request] = visit.caller
-            work.add_done_callback(lambda _: self._listeners.pop(request, None))
+        if work is not None and (session.is_modern or request.method == LISTEN):
+            self._note(request, visit.caller, work)
         return work
+
+    def _note(self, request: ClientRequest, caller: Caller, work: asyncio.Future[Any]) -> None:
+        """Know of a modern request while it is under way, if it may have to end before."""
+        if request.method == LISTEN:
+            self._listeners[request] = caller
+            work.add_done_callback(lambda _: self._listeners.pop(request, None))
+            expiry = self._at_expiry(caller, request.abandon)
+            if expiry is not None:
+                work.add_done_callback(lambda _: expiry.cancel())
+        elif not caller.is_owner:
+            self._calls[request] = caller
+            work.add_done_callback(lambda _: self._calls.pop(request, None))
+
+    def _at_expiry(self, caller: Caller, end: Callable[[], None]) -> asyncio.TimerHandle | None:
+        """Have something end with the token of a caller; None if that never expires."""
+        if caller.expires == inf:
+            return None
+        seconds = caller.expires - self._clock()
+        return asyncio.get_running_loop().call_later(seconds, end)
 
 
 _FULL: Final = "too many sessions are open, and none of this token is idle; end one, or wait"

@@ -57,6 +57,10 @@ class People(Protocol):
         """Ask the issuer, unless that was done a moment ago."""
         ...
 
+    def narrow(self, token: Caller) -> Caller | TurnedAway:
+        """Return the member who comes in with a token that they made here."""
+        ...
+
     def challenge(self, path: str) -> str:
         """Return the challenge for whoever brings no token, or none that is known."""
         ...
@@ -155,11 +159,21 @@ class Gate:
             return UNPROVEN if judged is None else judged
         agent = self._find_agent(token) if token else None
         if isinstance(agent, Caller):
-            return _admit(agent, path)
+            return self._admit_token(agent, path) if agent.member else _admit(agent, path)
         if agent is not None:
             return agent
         challenge = self.people.challenge(path) if self.people is not None else "Bearer"
         return TurnedAway(401, "a valid token is needed: Authorization: Bearer <token>", challenge)
+
+    def _admit_token(self, token: Caller, path: str) -> Caller | TurnedAway:
+        """A token that a member made opens the MCP door as the member, and there no more."""
+        text = _beyond(token, path)
+        if text:
+            return TurnedAway(403, text)
+        if self.people is None:
+            return TurnedAway(403, "members are let in by an issuer, and this hub trusts none")
+        caller = self.people.narrow(token)
+        return caller if isinstance(caller, TurnedAway) else _admit_member(caller, path)
 
 
 def is_open(path: str) -> bool:
@@ -198,6 +212,7 @@ def admit_member(caller: Caller, path: str) -> Caller | TurnedAway:
     scope = read_scope(path)
     if scope is not None and scope.agent:
         return TurnedAway(403, "members come in at /mcp, /mcp/p/PROFILE and /mcp/s/SERVER")
-    if scope is not None and scope.profile and scope.profile not in (caller.admitted or ()):
-        return TurnedAway(403, f"you are not admitted to the profile {scope.profile[:80]!r}")
+    for profile in (caller.profile, scope.profile if scope is not None else ""):
+        if profile and profile not in (caller.admitted or ()):
+            return TurnedAway(403, f"you are not admitted to the profile {profile[:80]!r}")
     return caller

@@ -160,11 +160,13 @@ class HttpReply(Struct, eq=False):
 class Stream:
     """A reply that becomes a stream of events; keeps a silent one alive."""
 
-    __slots__ = ("_beat", "_loop", "_reply")
+    __slots__ = ("_beat", "_loop", "_reply", "expiry")
 
     def __init__(self, reply: HttpReply) -> None:
         self._reply = reply
         self._loop = asyncio.get_running_loop()
+        self.expiry: asyncio.TimerHandle | None = None
+        """Ends it with the token of whoever listens."""
         self._reply.start(200, EVENTS)
         self._beat = self._loop.call_later(HEARTBEAT_SECONDS, self._still_here)
 
@@ -174,14 +176,19 @@ class Stream:
 
     def close(self) -> None:
         """The client is gone."""
-        self._beat.cancel()
+        self._stop_timers()
 
     def finish(self, message: bytes = b"") -> None:
         """Say the last thing and end."""
-        self._beat.cancel()
+        self._stop_timers()
         if message:
             self.put(message)
         self._reply.finish()
+
+    def _stop_timers(self) -> None:
+        self._beat.cancel()
+        if self.expiry is not None:
+            self.expiry.cancel()
 
     def _still_here(self) -> None:
         self._reply.write(sse.HEARTBEAT)

@@ -137,7 +137,8 @@ def _owner(caller: Caller, path: str) -> str:
     # Left out where there are none, so that ids of earlier versions still open.
     admitted = () if caller.admitted is None else (caller.admitted,)
     tier = (caller.tier,) if caller.tier else ()
-    return jsonrpc.encode((caller.account, *limits, *admitted, *tier, scope)).decode()
+    of_member = (caller.profile_tiers, caller.token) if caller.profile_tiers or caller.token else ()
+    return jsonrpc.encode((caller.account, *limits, *admitted, *tier, *of_member, scope)).decode()
 
 
 def _digest(id_: bytes) -> bytes:

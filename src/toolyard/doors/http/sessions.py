@@ -151,7 +151,9 @@ class HttpSessions:
         share = total = self._limit
         if not caller.is_owner:
             share, total = max(1, total // SHARE), total - total // RESERVE
-        own = [client for client in self._sessions.values() if client.caller == caller]
+            share = min(share, caller.sessions or share)
+        account = caller.account  # all tokens of a member count together
+        own = [client for client in self._sessions.values() if client.caller.account == account]
         if len(own) < share and len(self._sessions) < total:
             return True
         silent = [(client.used_at, client.id) for client in own if client.is_idle]

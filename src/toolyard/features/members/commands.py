@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from toolyard.features.members.operations import AdmissionRow, MemberRow
 
 TITLES = ("member", "role", "groups", "profiles", "last used")
-ADMISSION_TITLES = ("group", "profiles")
+ADMISSION_TITLES = ("group", "profiles", "limits")
 
 
 @click.group("member")
@@ -172,21 +172,53 @@ def list_admissions_command(context: CliContext) -> None:
 @admission_command.command("set")
 @click.argument("group")
 @click.argument("profiles", nargs=-1, required=True)
+@click.option(
+    "--tier",
+    type=click.Choice(["read", "write", "destroy"]),
+    default="destroy",
+    help="Limit it to tools that only read, or destroy nothing.",
+)
+@click.option(
+    "--instances",
+    type=click.IntRange(0, 10_000),
+    default=0,
+    metavar="N",
+    help="Let at most N servers run for the sessions of one member; 0 for no limit of its own.",
+)
+@click.option(
+    "--sessions",
+    type=click.IntRange(0, 10_000),
+    default=0,
+    metavar="N",
+    help="Let one member have at most N sessions; 0 for no limit of its own.",
+)
 @json_option
 @click.pass_obj
-def set_admission_command(context: CliContext, group: str, profiles: tuple[str, ...]) -> None:
+def set_admission_command(
+    context: CliContext,
+    group: str,
+    profiles: tuple[str, ...],
+    tier: str,
+    instances: int,
+    sessions: int,
+) -> None:
     """Admit a group to profiles, in place of those it had.
 
-    GROUP is as the issuer writes it; '*' is everybody who logs in.
+    GROUP is as the issuer writes it; '*' is everybody who logs in. Where a member is in several
+    groups, each profile goes as far as the most generous of its admissions, and so do the numbers.
 
     \b
     toolyard member admission set developers code review
+    toolyard member admission set guests code --tier read --instances 4
     toolyard member admission set '*' basics
     """
+    from toolyard.core.tiers import Tier
     from toolyard.features.members.operations import PutAdmission, put_admission
 
-    row = context.run(put_admission, PutAdmission(group, list(profiles)))
-    text = f"admitted '{group}' to {', '.join(row.profiles)}"
+    order = PutAdmission(group, list(profiles), Tier(tier), instances, sessions)
+    row = context.run(put_admission, order)
+    limits = _describe_limits(row)
+    text = f"admitted '{group}' to {', '.join(row.profiles)}" + (f" ({limits})" if limits else "")
     context.terminal.answer(row, lambda: context.terminal.say(text))
 
 
@@ -256,4 +288,14 @@ def _show_admissions(context: CliContext, rows: list[AdmissionRow]) -> None:
             "no admissions yet; make one with: toolyard member admission set GROUP PROFILE"
         )
         return
-    context.terminal.table(ADMISSION_TITLES, [[r.group, ", ".join(r.profiles)] for r in rows])
+    cells = [[row.group, ", ".join(row.profiles), _describe_limits(row)] for row in rows]
+    context.terminal.table(ADMISSION_TITLES, cells)
+
+
+def _describe_limits(row: AdmissionRow) -> str:
+    limits = [
+        f"tools: {row.tier.value}" if row.tier.value != "destroy" else "",
+        f"instances: {row.instances}" if row.instances else "",
+        f"sessions: {row.sessions}" if row.sessions else "",
+    ]
+    return ", ".join(limit for limit in limits if limit)

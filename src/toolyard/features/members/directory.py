@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from toolyard.core.caller import Caller
+from toolyard.core.caller import ACCOUNT, Caller
 from toolyard.features.members.model import Admission, Member, Person, caller_of
 from toolyard.features.members.store import MOST, AdmissionRecords, MemberRecords
 from toolyard.records.protocol import Kept, amend
@@ -54,6 +54,8 @@ class MemberDirectory:
         self._admissions: tuple[Admission, ...] = ()
         self._is_readable = True
         self._callers: dict[str, Caller | None] = {}
+        self._narrowed: dict[str, tuple[Caller, Caller]] = {}
+        """By the mark of a token: its member, and the member with that token."""
         self._untold: dict[str, Person] = {}
         """The people whose members are to be written down, by key."""
 
@@ -75,7 +77,7 @@ class MemberDirectory:
 
     def _review(self) -> None:
         """End what was opened by whoever is let in no longer, or for something else."""
-        self._callers = {}
+        self._callers, self._narrowed = {}, {}
         self.revision += 1
         self._dismissals.dismiss_all(self._is_gone)
         gone = {key for key, m in self._by_key.items() if m.disabled or m.removed_at}
@@ -106,6 +108,23 @@ class MemberDirectory:
             member = self._by_key.get(key)
             self._callers[key] = None if member is None else caller_of(member, self._admissions)
         return self._callers[key]
+
+    def narrow(self, token: Caller) -> Caller | None:
+        """Return the member who comes in with a token of theirs; None if nothing lets them in."""
+        member, caller = self._by_key.get(token.member), self.caller(token.member)
+        if member is None or caller is None or token.made_at <= member.since:
+            return None
+        narrowed = self._narrowed.get(token.token)
+        if narrowed is None or narrowed[0] is not caller:
+            if len(self._narrowed) >= MOST:
+                self._narrowed.clear()
+            narrowed = self._narrowed[token.token] = caller, caller.narrow(token)
+        return narrowed[1]
+
+    def instances_of(self, account: str) -> int:
+        """Return how many servers may run for the sessions of an account; 0 for no such limit."""
+        caller = self._of_account(account)
+        return caller.instances if caller is not None else 0
 
     def get(self, key: str) -> Member | None:
         """Return the member of a key."""
@@ -151,7 +170,14 @@ class MemberDirectory:
         self.news.set()
 
     def _is_gone(self, caller: Caller) -> bool:
-        return bool(caller.member) and not caller.is_agent and self.caller(caller.member) != caller
+        if not caller.member:
+            return False
+        member = self.narrow(caller) if caller.token else self.caller(caller.member)
+        return member != caller
+
+    def _of_account(self, account: str) -> Caller | None:
+        is_member = account.startswith(ACCOUNT)
+        return self.caller(account.removeprefix(ACCOUNT)) if is_member else None
 
 
 def _carry(before: Member | None, kept: Member) -> Member:

@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import msgspec
@@ -182,7 +182,18 @@ class Identities:
             return self._step_up(needed, path)
         self._directory.used(person.key)
         until = min(token.expires, self._clock() + USE_SECONDS)
+        caller = replace(caller, expires=token.expires)
         proven.last = _Admitted(path, caller, until, self._directory.revision)
+        return caller
+
+    def narrow(self, token: Caller) -> Caller | TurnedAway:
+        """Return the member who comes in with a token that they made here."""
+        caller = self._directory.narrow(token)
+        if caller is None:
+            return TurnedAway(
+                401, "the member whose token this is, is not let in any more", "Bearer"
+            )
+        self._directory.used(token.member)
         return caller
 
     # Turning away.

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from toolyard.core.caller import Caller, Role
 from toolyard.core.errors import ConfigError
+from toolyard.core.tiers import Tier
 from toolyard.features.profiles.model import NAME as PROFILE_NAME
 
 EVERYBODY: Final = "*"
@@ -18,6 +19,8 @@ GROUPS: Final = 500
 """Groups of one member; more are not looked at."""
 LONGEST: Final = 255
 """Characters of a subject, a group, a name or an email address."""
+MOST_ALLOWED: Final = 10_000
+"""The highest limit that an admission can name."""
 Value = TypeVar("Value", bound=Struct)
 
 
@@ -37,6 +40,8 @@ class Member(Struct, frozen=True, omit_defaults=True):
     """The time they last came in, to the hour."""
     removed_at: float = 0.0
     """The time they were removed, if they were: no token that is older lets them in again."""
+    since: float = 0.0
+    """The time they were last removed, if they came back since: no older token counts."""
 
     @property
     def key(self) -> str:
@@ -50,10 +55,16 @@ class Member(Struct, frozen=True, omit_defaults=True):
 
 
 class Admission(Struct, frozen=True, omit_defaults=True):
-    """A group, and the profiles that it gets."""
+    """A group, the profiles that it gets, and the limits for each of its members."""
 
     group: str
     profiles: tuple[str, ...]
+    tier: Tier = Tier.DESTROY
+    """The tools of the profiles that it gets, by the harm they can do; `destroy` for all."""
+    instances: Annotated[int, Meta(ge=0, le=MOST_ALLOWED)] = 0
+    """The servers that may run for the sessions of one member; 0 for no limit of its own."""
+    sessions: Annotated[int, Meta(ge=0, le=MOST_ALLOWED)] = 0
+    """The sessions that one member may have; 0 for no limit of its own."""
 
 
 class Person(Struct, frozen=True):
@@ -78,7 +89,8 @@ class Person(Struct, frozen=True):
     def update(self, member: Member | None) -> Member:
         """Return the member as the token tells; who was removed begins anew."""
         if member is None or member.removed_at:
-            member = Member(self.issuer, self.subject)
+            since = member.removed_at if member is not None else 0.0
+            member = Member(self.issuer, self.subject, since=since)
         return msgspec.structs.replace(
             member,
             email=self.email or member.email,
@@ -90,28 +102,58 @@ class Person(Struct, frozen=True):
 
 def admitted_profiles(groups: Collection[str], admissions: Iterable[Admission]) -> tuple[str, ...]:
     """The profiles that somebody in these groups gets, in the order of their names."""
-    theirs = {*groups, EVERYBODY}
-    names = {name for entry in admissions if entry.group in theirs for name in entry.profiles}
+    names = {name for entry in of_groups(groups, admissions) for name in entry.profiles}
     return tuple(sorted(names))
+
+
+def of_groups(groups: Collection[str], admissions: Iterable[Admission]) -> list[Admission]:
+    """The admissions that somebody in these groups has."""
+    theirs = {*groups, EVERYBODY}
+    return [admission for admission in admissions if admission.group in theirs]
 
 
 def caller_of(member: Member, admissions: Iterable[Admission]) -> Caller | None:
     """The caller that a member is; None if nothing lets them in."""
-    profiles = admitted_profiles(member.groups, admissions)
+    own = of_groups(member.groups, admissions)
+    profiles = admitted_profiles(member.groups, own)
     if member.disabled or member.removed_at:
         return None
     if not profiles and member.role is not Role.KEEPER:
         return None
-    return Caller(member.label, member=member.key, admitted=profiles, role=member.role)
+    return Caller(
+        member.label,
+        member=member.key,
+        admitted=profiles,
+        profile_tiers=_profile_tiers(own),
+        role=member.role,
+        sessions=_most_of([admission.sessions for admission in own]),
+        instances=_most_of([admission.instances for admission in own]),
+    )
 
 
-def check_admission(group: str, profiles: Iterable[str]) -> Admission:
-    """Return the admission of a group.
+def _profile_tiers(admissions: Iterable[Admission]) -> tuple[tuple[str, str], ...]:
+    """The tier of each profile that no admission gives wholly."""
+    tiers: dict[str, Tier] = {}
+    for admission in admissions:
+        for name in admission.profiles:
+            before = tiers.get(name, admission.tier)
+            tiers[name] = admission.tier if admission.tier.covers(before) else before
+    limited = {name: tier for name, tier in tiers.items() if tier is not Tier.DESTROY}
+    return tuple(sorted((name, tier.value) for name, tier in limited.items()))
+
+
+def _most_of(limits: list[int]) -> int:
+    """The most that any admission allows; 0 if one of them sets no limit."""
+    return 0 if 0 in limits else max(limits, default=0)
+
+
+def check_admission(admission: Admission) -> Admission:
+    """Return the admission of a group, each profile once.
 
     Raises:
         ConfigError: It cannot be used.
     """
-    names = tuple(dict.fromkeys(profiles))
+    group, names = admission.group, tuple(dict.fromkeys(admission.profiles))
     if not 0 < len(group) <= LONGEST or not group.isprintable():
         hint = f"use 1 to {LONGEST} visible characters, or '*' for everybody who logs in"
         raise ConfigError(f"{group[:80]!r} cannot name a group", hint)
@@ -120,7 +162,7 @@ def check_admission(group: str, profiles: Iterable[str]) -> Admission:
     for name in names:
         if not PROFILE_NAME.fullmatch(name):
             raise ConfigError(f"{name[:80]!r} cannot name a profile", "see: toolyard profile list")
-    return Admission(group, names)
+    return msgspec.structs.replace(admission, profiles=names)
 
 
 def read_fields(plain: Any, kind: type[Value]) -> Value:

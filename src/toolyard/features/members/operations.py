@@ -6,15 +6,18 @@ import asyncio
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Annotated
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from toolyard.core.caller import OWN_PATHS, Role
 from toolyard.core.profiles import unknown_profile
+from toolyard.core.tiers import Tier
 from toolyard.features.members.directory import MemberDirectory
 from toolyard.features.members.invitations import find_accounts, invite_member, reset_member
 from toolyard.features.members.model import (
+    MOST_ALLOWED,
     Admission,
     GroupName,
     Member,
@@ -75,10 +78,16 @@ class ChangeMember(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AdmissionRow(Struct, frozen=True):
-    """A group, and the profiles it is admitted to."""
+    """A group, the profiles it is admitted to, and the limits for each of its members."""
 
     group: str
     profiles: list[str]
+    tier: Tier = Tier.DESTROY
+    """The tools that it gets, by the harm they can do; `destroy` for all."""
+    instances: int = 0
+    """The servers that may run for the sessions of one member; 0 for no limit of its own."""
+    sessions: int = 0
+    """The sessions that one member may have; 0 for no limit of its own."""
 
 
 class AdmissionList(Struct, frozen=True):
@@ -88,10 +97,13 @@ class AdmissionList(Struct, frozen=True):
 
 
 class PutAdmission(Struct, frozen=True, forbid_unknown_fields=True):
-    """The profiles that a group gets; `*` is everybody who logs in."""
+    """The profiles that a group gets, and limits; `*` is everybody who logs in."""
 
     group: GroupName
     profiles: list[str]
+    tier: Tier = Tier.DESTROY
+    instances: Annotated[int, Meta(ge=0, le=MOST_ALLOWED)] = 0
+    sessions: Annotated[int, Meta(ge=0, le=MOST_ALLOWED)] = 0
 
 
 class GroupOrder(Struct, frozen=True):
@@ -155,20 +167,21 @@ async def get_self(yard: Yard, order: NoInput) -> MemberRow:
 async def list_admissions(yard: Yard, order: NoInput) -> AdmissionList:
     """All admissions."""
     admissions = sorted(await _admissions(yard), key=lambda admission: admission.group)
-    return AdmissionList([AdmissionRow(a.group, list(a.profiles)) for a in admissions])
+    return AdmissionList([_admission_row(admission) for admission in admissions])
 
 
 @operation("PUT", ADMISSION, needs=Needs.FILES)
 async def put_admission(yard: Yard, order: PutAdmission) -> AdmissionRow:
     """Admit a group to profiles, in place of those it was admitted to before."""
-    admission = check_admission(order.group, order.profiles)
+    limits = order.tier, order.instances, order.sessions
+    admission = check_admission(Admission(order.group, tuple(order.profiles), *limits))
     for name in admission.profiles:
         if name not in yard.snapshot.profiles:
             raise unknown_profile(name, yard.snapshot.profiles)
     write = yard.part(AdmissionRecords).write
     await asyncio.to_thread(write, admission.group, admission, by=yard.caller)
     await _follow(yard)
-    return AdmissionRow(admission.group, list(admission.profiles))
+    return _admission_row(admission)
 
 
 @operation("DELETE", ADMISSION, needs=Needs.FILES)
@@ -203,6 +216,11 @@ async def _follow(yard: Yard) -> None:
 async def _admissions(yard: Yard) -> list[Admission]:
     kept = await asyncio.to_thread(yard.part(AdmissionRecords).read)
     return list(kept.values.values())
+
+
+def _admission_row(admission: Admission) -> AdmissionRow:
+    limits = admission.tier, admission.instances, admission.sessions
+    return AdmissionRow(admission.group, list(admission.profiles), *limits)
 
 
 def _row(member: Member, admissions: list[Admission]) -> MemberRow:

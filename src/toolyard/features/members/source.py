@@ -101,6 +101,12 @@ def sources(yard: Yard) -> Sequence[RecordSource]:
     ]
 
 
+def instances_of(yard: Yard, account: str) -> int:
+    """Return how many servers may run for the sessions of an account; 0 for no such limit."""
+    has_members = MemberDirectory in yard.parts
+    return yard.part(MemberDirectory).instances_of(account) if has_members else 0
+
+
 def find_identity(yard: Yard) -> Identities | None:
     """Return what verifies tokens; None where nobody comes in by their name."""
     if MemberDirectory not in yard.parts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from toolyard.feature import CliCommand, Feature, Heading
-from toolyard.features import profiles
+from toolyard.features import members, profiles
 
 FEATURE: Final = Feature(
     __name__,
@@ -15,10 +15,10 @@ FEATURE: Final = Feature(
     commands=(
         CliCommand(
             "token",
-            "Create tokens for agents, each limited to what its agent may use.",
+            "Create tokens for agents and members, each limited to what it is for.",
             Heading.ACCESS,
             "commands:token_command",
         ),
     ),
-    uses=(profiles.FEATURE,),
+    uses=(members.FEATURE, profiles.FEATURE),
 )

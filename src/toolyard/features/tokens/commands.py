@@ -1,4 +1,4 @@
-"""`token`: tokens for agents, which open the MCP door alone."""
+"""`token`: tokens for agents and members, which open the MCP door alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from toolyard.features.tokens.operations import TokenRow
 
 TITLES = (
-    *("token", "agent", "executor", "servers", "profile", "tools"),
+    *("token", "member", "agent", "executor", "servers", "profile", "tools"),
     *("created", "expires", "last used"),
 )
 
@@ -20,7 +20,7 @@ TITLES = (
 @click.group("token")
 @json_option
 def token_command() -> None:
-    """Create tokens for agents, each limited to what its agent may use."""
+    """Create tokens for agents and members, each limited to what it is for."""
 
 
 @token_command.command("create")
@@ -28,6 +28,9 @@ def token_command() -> None:
 @click.option("--servers", metavar="A,B", help="Limit it to these servers.")
 @click.option("--profile", default="", metavar="NAME", help="Limit it to this profile.")
 @click.option("--agent", default="", metavar="NAME", help="Limit it to the servers of this agent.")
+@click.option(
+    "--member", default="", metavar="EMAIL", help="Make it a member's: it shows what they see."
+)
 @click.option(
     "--discover", is_flag=True, help="Let it read the list of announced servers, and nothing else."
 )
@@ -52,34 +55,38 @@ def create_command(
     servers: str | None,
     profile: str,
     agent: str,
+    member: str,
     discover: bool,
     days: int,
     tier: str,
 ) -> None:
-    """Create a token for an agent; it is shown once.
+    """Create a token for an agent or a member; it is shown once.
 
     The token gives access to MCP and nothing else. Without --servers, --profile and --agent, that
-    is the whole yard. With --discover, it opens GET /api/v1/announced instead, for programs on
-    other machines that look for servers.
+    is the whole yard, or what the member sees. With --discover, it opens GET /api/v1/announced
+    instead, for programs on other machines that look for servers.
 
     \b
     toolyard token create cursor --profile review
     toolyard token create ci --servers git,files
     toolyard token create scout --tier read --days 7
+    toolyard token create laptop --member ann@example.com
     """
     from toolyard.core.tiers import Tier
     from toolyard.features.tokens.operations import NewToken, create_token
 
-    if discover and (servers is not None or profile or agent):
-        raise click.UsageError("--discover cannot be combined with --servers, --profile or --agent")
+    if discover and (servers is not None or profile or agent or member):
+        raise click.UsageError("--discover cannot be combined with limits")
     names = [word.strip() for word in (servers or "").split(",") if word.strip()]
     if servers is not None and not names:
         raise click.UsageError("--servers names no server; leave it out to allow all of them")
-    order = NewToken(name, names, profile, agent, discover, days, Tier(tier))
+    order = NewToken(name, names, profile, agent, discover, days, Tier(tier), member)
     if agent:  # the hub alone knows agents
         context.need_hub()
     token = context.run(create_token, order).token
     answer = {"name": name, "token": token, "servers": names, "profile": profile, "agent": agent}
+    if member:
+        answer["member"] = member
     context.terminal.answer(answer, lambda: _show_once(context, token))
 
 
@@ -97,13 +104,14 @@ def list_command(context: CliContext) -> None:
 
 @token_command.command("revoke")
 @click.argument("name")
+@click.option("--member", default="", metavar="EMAIL", help="The member whose token it is.")
 @json_option
 @click.pass_obj
-def revoke_command(context: CliContext, name: str) -> None:
+def revoke_command(context: CliContext, name: str, member: str) -> None:
     """Revoke a token, and end the sessions that it opened."""
     from toolyard.features.tokens.operations import TokenName, revoke_token
 
-    context.run(revoke_token, TokenName(name))
+    context.run(revoke_token, TokenName(name, member))
     answer = {"done": "revoked", "token": name}
     context.terminal.answer(answer, lambda: context.terminal.say(f"revoked the token '{name}'"))
 
@@ -119,7 +127,8 @@ def _show(context: CliContext, rows: list[TokenRow]) -> None:
         return
     cells = [
         [
-            *(row.name, row.agent, row.executor, _describe_servers(row), row.profile, row.tier),
+            *(row.name, row.member, row.agent, row.executor),
+            *(_describe_servers(row), row.profile, row.tier),
             *(row.created_at, row.expires_at or "never", row.used_at),
         ]
         for row in rows

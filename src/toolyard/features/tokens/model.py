@@ -21,6 +21,8 @@ NAME_HINT: Final = "use 1 to 64 letters, digits, '_', '.' or '-', not beginning 
 TOKEN_BYTES: Final = 32
 PREFIX: Final = "ty_"
 """The mark by which people, and scanners for leaked secrets, recognise a token."""
+MARK: Final = 16
+"""Characters of a token's hash that tell it from others."""
 RESERVED: Final = frozenset({"control", "page"})
 """The names of the hub itself and its page where callers are told apart."""
 
@@ -48,17 +50,39 @@ class AgentToken:
     """The tools that it is limited to, by the harm they can do; empty for all."""
     used_at: str = ""
     """The time it was last used, to the hour."""
+    member: str = ""
+    """The key of the member whose token it is; empty for one of the hub's owner."""
+
+    @property
+    def key(self) -> str:
+        """The key of its record: each member names tokens as they like."""
+        return token_key(self.name, self.member)
 
     @property
     def caller(self) -> Caller:
         """The caller that it lets in."""
         limits = self.servers, self.profile, self.agent, self.executor
-        return Caller(self.name, *limits, is_agent=True, discovers=self.discovers, tier=self.tier)
+        return Caller(
+            self.name,
+            *limits,
+            is_agent=True,
+            discovers=self.discovers,
+            tier=self.tier,
+            member=self.member,
+            token=self.digest[:MARK] if self.member else "",
+            made_at=seconds(self.created_at),
+            expires=self.expires,
+        )
 
     @property
     def expires(self) -> float:
         """The time from which on it is worthless, in seconds."""
         return seconds(self.expires_at) if self.expires_at else inf
+
+
+def token_key(name: str, member: str = "") -> str:
+    """Return the key of a token's record; no name has a slash."""
+    return f"{member}/{name}" if member else name
 
 
 def check_token_name(name: str) -> str:
@@ -80,9 +104,13 @@ def new_token() -> str:
     return PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
 
 
-def hash_of(token: bytes) -> str:
-    """Return the hash a token is kept as; it is long and random, so a plain one will do."""
-    return hashlib.sha256(token).hexdigest()
+def hash_of(token: bytes, *, is_members: bool = False) -> str:
+    """Return the hash a token is kept as; it is long and random, so a plain one will do.
+
+    A member's is another one: a hub that is too old to know of them must not take it for an
+    agent's, which has no limits.
+    """
+    return hashlib.sha256(b"member " + token if is_members else token).hexdigest()
 
 
 def seconds(text: str) -> float:
@@ -114,6 +142,7 @@ def read_token(name: str, fields: Any) -> AgentToken:
         raise ConfigError(f"the token {name!r} is not what it should be")
     profile, created_at, agent, executor, *more = texts
     limits = frozenset(servers), profile, created_at, agent, executor
+    name = name.removeprefix(token_key("", more[-1]))
     token = AgentToken(name, digest, *limits, fields.get("discovers") is True, *more)
     if token.tier not in ("", *Tier):
         raise ConfigError(f"the token {name!r} has the tier {token.tier[:80]!r}, which is none")
@@ -133,9 +162,13 @@ class TokenFields(Struct, frozen=True, omit_defaults=True):
     expires_at: str = ""
     tier: str = ""
     used_at: str = ""
+    member: str = ""
 
 
-_TEXTS: Final = ("profile", "created_at", "agent", "executor", "expires_at", "tier", "used_at")
+_TEXTS: Final = (
+    *("profile", "created_at", "agent", "executor"),
+    *("expires_at", "tier", "used_at", "member"),
+)
 
 
 def write_token(token: AgentToken) -> TokenFields:
@@ -148,4 +181,5 @@ def write_token(token: AgentToken) -> TokenFields:
         token.created_at,
         *limits,
         used_at=token.used_at,
+        member=token.member,
     )

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from toolyard.core.caller import AGENT_ACCOUNT
 from toolyard.core.errors import StoreError
 from toolyard.core.model import Report
 from toolyard.features.tokens.model import AgentToken
@@ -53,7 +54,12 @@ class TokenSource(Followed[AgentToken]):
     def _report(self, kept: Kept[AgentToken], before: Report) -> Report:
         # Another replica, or a person with an editor, may have revoked some.
         callers = self._tokens.callers()
-        self._dismissals.dismiss_all(lambda c: c.is_agent and c not in callers)
+        marks = {caller.token for caller in callers}
+        self._dismissals.dismiss_all(
+            lambda c: c.token not in marks if c.token else c.is_agent and c not in callers
+        )
+        accounts = {caller.account for caller in callers}
+        self._dismissals.end_accounts(lambda a: a.startswith(AGENT_ACCOUNT) and a not in accounts)
         return Report(SOURCE, problems=kept.problems[:1])
 
     async def _write_uses(self) -> None:

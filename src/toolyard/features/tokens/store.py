@@ -36,12 +36,15 @@ from toolyard.features.tokens.model import (
     new_token,
     read_token,
     seconds,
+    token_key,
     write_token,
 )
 from toolyard.records.places import RecordPlaces
 from toolyard.records.protocol import ABSENT, Kept, Records
 
 MOST: Final = 1000
+MOST_OF_MEMBER: Final = 20
+"""Tokens that one member may have."""
 VERSION: Final = 1
 """The version of the file; a later one cannot be understood here."""
 USE_SECONDS: Final = 3600.0
@@ -90,8 +93,8 @@ def open_tokens(places: RecordPlaces, path: Path) -> Records[AgentToken]:
 class _KnownToken:
     """A token as the gate goes by it."""
 
+    key: str
     caller: Caller
-    expires: float
     used: float
 
 
@@ -102,29 +105,30 @@ class TokensFile:
         self, records: Records[AgentToken], clock: Callable[[], float] = time.time
     ) -> None:
         self.records = records
-        """The tokens as they are kept, by name."""
+        """The tokens as they are kept, by key."""
         self.news = asyncio.Event()
         """Set while there are uses that are not written down."""
         self._clock = clock
         self._revision = 0
         self._known: dict[str, _KnownToken] = {}
         self._used: dict[str, float] = {}
-        """The time of the last use that is to be written down, by name."""
+        """The time of the last use that is to be written down, by key."""
 
     def find(self, token: bytes) -> Caller | TurnedAway | None:
         """Return whose token this is; None if nobody's, or if the file cannot be read.
 
         It is looked up by its hash, so that how long that takes says nothing about any token.
         """
-        known = self._tokens_by_hash().get(hash_of(token))
+        tokens = self._tokens_by_hash()
+        known = tokens.get(hash_of(token)) or tokens.get(hash_of(token, is_members=True))
         if known is None:
             return None
         now = self._clock()
-        if known.expires <= now:
+        if known.caller.expires <= now:
             name = known.caller.name
             return TurnedAway(401, f"the token {name!r} has expired; ask for a new one", "Bearer")
         if now - known.used >= USE_SECONDS:
-            known.used = self._used[known.caller.name] = now
+            known.used = self._used[known.key] = now
             self.news.set()
         return known.caller
 
@@ -139,13 +143,13 @@ class TokensFile:
             StoreError: The file cannot be read or written.
         """
         uses, self._used = self._used, {}
-        for name, at in uses.items():
+        for key, at in uses.items():
             kept = self._read()
-            token = kept.values.get(name)
+            token = kept.values.get(key)
             if token is not None:
                 with suppress(ConflictError):  # who changed it just now knows more of it
                     used = replace(token, used_at=iso(at))
-                    self.records.write(name, used, expect=kept.version(name))
+                    self.records.write(key, used, expect=kept.version(key))
 
     def list(self) -> list[AgentToken]:
         """Return all tokens, by name.
@@ -153,7 +157,8 @@ class TokensFile:
         Raises:
             StoreError: The file cannot be read.
         """
-        return sorted(self._read().values.values(), key=lambda token: token.name)
+        tokens = self._read().values.values()
+        return sorted(tokens, key=lambda token: (token.member, token.name))
 
     def create(
         self,
@@ -166,6 +171,7 @@ class TokensFile:
         discovers: bool = False,
         days: int = 0,
         tier: str = "",
+        member: str = "",
         by: str = "",
     ) -> str:
         """Make a token, for so many days or, with 0, for ever; return its secret.
@@ -176,16 +182,20 @@ class TokensFile:
             StoreError: The file cannot be read or written.
         """
         check_token_name(name)
-        if len(self._read().records) >= MOST:
+        tokens = self._read().values.values()
+        if len(tokens) >= MOST:
             raise ConfigError(f"there are {MOST} tokens already", "revoke what is not used")
+        if member and sum(token.member == member for token in tokens) >= MOST_OF_MEMBER:
+            text = f"this member has {MOST_OF_MEMBER} tokens already"
+            raise ConfigError(text, "revoke what is not used")
         secret = new_token()
         now = self._clock()
         ends = iso(now + days * _DAY) if days else ""
-        digest = hash_of(secret.encode())
+        digest = hash_of(secret.encode(), is_members=bool(member))
         limits = servers, profile, iso(now), agent, executor, discovers, ends, tier
-        token = AgentToken(name, digest, *limits)
+        token = AgentToken(name, digest, *limits, member=member)
         try:
-            self.records.write(name, token, expect=ABSENT, by=by)
+            self.records.write(token.key, token, expect=ABSENT, by=by)
         except ConflictError as error:
             raise TakenError(f"there is a token '{name}' already", "revoke it first") from error
         return secret
@@ -205,22 +215,22 @@ class TokensFile:
             StoreError: The file cannot be read or written.
         """
         self._read()
-        self.records.write(token.name, token)
+        self.records.write(token.key, token)
 
-    def revoke(self, name: str, *, by: str = "") -> AgentToken:
-        """Make a token worthless; return what it was.
+    def revoke(self, name: str, member: str = "", *, by: str = "") -> AgentToken:
+        """Make a token worthless, of a member or of the hub's owner; return what it was.
 
         Raises:
             UnknownNameError: There is none of that name.
             StoreError: The file cannot be read or written.
         """
-        tokens = self._read().values
-        if name not in tokens:
-            names = sorted(tokens)
+        tokens, key = self._read().values, token_key(name, member)
+        if key not in tokens:
+            names = sorted(token.name for token in tokens.values() if token.member == member)
             near = ", ".join(closest(name, names) or names[:20]) or "none"
             raise UnknownNameError(f"unknown token {name[:80]!r}", f"there are: {near}")
-        self.records.write(name, None, by=by)
-        return tokens[name]
+        self.records.write(key, None, by=by)
+        return tokens[key]
 
     def _tokens_by_hash(self) -> dict[str, _KnownToken]:
         """The tokens by their hashes, read again only if the file changed."""
@@ -231,9 +241,9 @@ class TokensFile:
             tokens = () if kept.problems else kept.values.values()
             # A file of an older version may hold a reserved name.
             self._known = {
-                token.digest: _KnownToken(token.caller, token.expires, seconds(token.used_at))
+                token.digest: _KnownToken(token.key, token.caller, seconds(token.used_at))
                 for token in tokens
-                if token.name not in RESERVED
+                if token.key not in RESERVED
             }
         return self._known
 
