@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from toolyard import __version__
+from toolyard.core.caller import Role
 from toolyard.core.jsontypes import JsonObject
 from toolyard.doors.http.gate import OPEN_PATHS
 from toolyard.doors.rest.errors import PROBLEM, ProblemDetails
@@ -78,7 +79,8 @@ def _describe(operation: AnyOperation, by_type: JsonObject, parts: JsonObject) -
     refusals = {*OF_THE_DOOR, *operation.errors}
     body = _body(operation)
     refusals |= {operation.invalid} if body is not None or _query(operation) is not None else set()
-    refusals |= {404} if "{" in operation.path else set()
+    # The hub's owner is no member, and so has nothing of their own.
+    refusals |= {404} if "{" in operation.path or operation.role is Role.MEMBER else set()
     refusals |= {412} if operation.guard is not Guard.NONE else set()
     out: JsonObject = {
         "operationId": _name(operation),
