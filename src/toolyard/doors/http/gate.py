@@ -173,7 +173,7 @@ class Gate:
         if self.people is None:
             return TurnedAway(403, "members are let in by an issuer, and this hub trusts none")
         caller = self.people.narrow(token)
-        return caller if isinstance(caller, TurnedAway) else _admit_member(caller, path)
+        return caller if isinstance(caller, TurnedAway) else admit_member(caller, path)
 
 
 def is_open(path: str) -> bool:

@@ -121,7 +121,7 @@ class NewOwnSecret(Struct, frozen=True):
     value: Value
 
 
-@operation("GET", MEMBERS, tag=TAG, needs=Needs.FILES)
+@operation("GET", MEMBERS, tag=TAG, needs=Needs.FILES, errors=(404,))
 async def list_member_secrets(yard: Yard, order: SecretsMember) -> MemberSecretRows:
     """List the secrets of a member by name."""
     return await _rows(yard, await _find(yard, order.member))
