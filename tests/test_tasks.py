@@ -82,7 +82,7 @@ async def test_a_wait_without_a_task_ends_with_its_owner() -> None:
     tasks, ended = Tasks(), []
     wait: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     wait.add_done_callback(lambda wait: ended.append(wait.cancelled()))
-    tasks.keep(wait)
+    tasks.waits.add(wait)
     await tasks.close()
 
     assert ended == [True], "whoever waits has heard of it when the owner is closed"
@@ -93,7 +93,7 @@ async def test_work_under_way_is_waited_for_with_and_without_a_task() -> None:
     tasks, ended = Tasks(), []
     wait: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     wait.add_done_callback(lambda wait: ended.append(wait.result()))
-    tasks.keep(wait)
+    tasks.waits.add(wait)
 
     async def answer() -> None:
         wait.set_result("answered")
@@ -105,11 +105,11 @@ async def test_work_under_way_is_waited_for_with_and_without_a_task() -> None:
     await tasks.close()
 
 
-async def test_a_wait_that_was_let_go_is_not_cancelled() -> None:
+async def test_a_wait_that_was_taken_out_is_not_cancelled() -> None:
     tasks = Tasks()
     wait: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    tasks.keep(wait)
-    tasks.let_go(wait)
+    tasks.waits.add(wait)
+    tasks.waits.discard(wait)
     await tasks.close()
 
     assert not wait.done()

@@ -13,34 +13,24 @@ log = logging.getLogger(__name__)
 class Tasks:
     """Starts tasks, keeps them, and ends them all when closed; waits without a task, too."""
 
-    __slots__ = ("_closed", "_tasks")
+    __slots__ = ("_tasks", "is_closed", "waits")
 
     def __init__(self) -> None:
-        self._tasks: set[asyncio.Future[Any]] = set()
-        self._closed = False
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self.waits: set[asyncio.Future[Any]] = set()
+        """Answers that are waited for in callbacks alone; whoever adds one takes it out again."""
+        self.is_closed = False
+        """True once nothing starts any more."""
 
     def start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any] | None:
         """Run `work` as a task of this owner; nothing starts once it is closed."""
-        if self._closed:
+        if self.is_closed:
             work.close()
             return None
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
         return task
-
-    @property
-    def is_closed(self) -> bool:
-        """True once nothing starts any more."""
-        return self._closed
-
-    def keep(self, wait: asyncio.Future[Any]) -> None:
-        """Own something that is waited for in callbacks alone, until it is let go."""
-        self._tasks.add(wait)
-
-    def let_go(self, wait: asyncio.Future[Any]) -> None:
-        """Forget a wait that is over."""
-        self._tasks.discard(wait)
 
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
@@ -49,13 +39,14 @@ class Tasks:
 
     async def settle(self, seconds: float) -> None:
         """Wait until the work that is under way now has ended, so long at most."""
-        if self._tasks:
-            await asyncio.wait(set(self._tasks), timeout=seconds)
+        if under_way := self._tasks | self.waits:
+            await asyncio.wait(under_way, timeout=seconds)
 
     async def close(self) -> None:
         """Cancel what is under way and wait until it has ended."""
-        self._closed = True
-        tasks = [task for task in self._tasks if task is not asyncio.current_task()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        self.is_closed = True
+        own = asyncio.current_task()
+        under_way = [work for work in self._tasks | self.waits if work is not own]
+        for work in under_way:
+            work.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)

@@ -137,16 +137,17 @@ class Calls:
         link = self._pool.ready(route.server)
         if link is None or link.turns is not None:
             return None
-        if link.is_modern is request.is_modern:
+        is_modern = request.session.is_modern
+        if link.is_modern is is_modern:
             return link, start_plain(link, request, routed.method, routed.fields, route)
-        if request.is_modern:
+        if is_modern:
             return link, start_legacy(link, request, routed.method, routed.fields)
         return None
 
     def end(self, routed: RoutedRequest, link: Link, message: Message) -> Message:
         """Return the answer to what was begun, fit for its client."""
         request = routed.request
-        if link.is_modern is request.is_modern:
+        if link.is_modern is request.session.is_modern:
             message = fitted(request, routed.route, message)
         else:
             message = modernised(routed.method, message)

@@ -65,7 +65,7 @@ class PlainCalls:
             return None
         request.session.requests[request.id] = request
         answer = request.work = way[1].answer
-        tasks.keep(answer)
+        tasks.waits.add(answer)
         answer.add_done_callback(partial(self._end, routed, way, tasks))
         return answer
 
@@ -96,40 +96,38 @@ class PlainCalls:
         answer: asyncio.Future[Message],
     ) -> None:
         """Answer a call; `answer` is what its server said, or why it said nothing."""
-        request = routed.request
-        tasks.let_go(answer)
+        request, session = routed.request, routed.request.session
+        tasks.waits.discard(answer)
         failure = asyncio.CancelledError() if answer.cancelled() else answer.exception()
         if isinstance(failure, SessionLostError):
             # The server never looked at it, so this cannot do anything twice.
             tasks.start(self._serve(request, None))
-        elif failure is None and answer.result() is ASKED:
-            tasks.start(self._serve(request, partial(self._go_on, routed, way)))
-        else:
-            request.session.requests.pop(request.id, None)
-            try:
-                self._answer(routed, way, failure or answer.result())
-            except BaseException as error:
-                request.fail(error)
-                raise
-
-    def _answer(
-        self,
-        routed: RoutedRequest,
-        way: Way,
-        end: Message | BaseException,
-    ) -> None:
-        """Send the answer, or what there is in its place."""
-        request, (link, pending) = routed.request, way
-        if isinstance(end, Message):
-            reply = self._calls.end(routed, link, end)
-            request.respond(self._quirks.fit(request.session, routed.route, reply))
             return
-        self._calls.note(routed, end)
-        if isinstance(end, ToolyardError):
-            request.respond(explained(end))
+        if failure is None and answer.result() is ASKED:
+            tasks.start(self._serve(request, partial(self._go_on, routed, way)))
+            return
+        session.requests.pop(request.id, None)
+        try:
+            if failure is None:
+                reply = self._calls.end(routed, way[0], answer.result())
+                if len(reply.result) > session.largest:
+                    self._quirks.fit(session, routed.route, reply)
+                request.respond(reply)
+            else:
+                self._fail(routed, way, failure)
+        except BaseException as error:
+            request.fail(error)
+            raise
+
+    def _fail(self, routed: RoutedRequest, way: Way, failure: BaseException) -> None:
+        """Tell the client why there is no answer; if nobody waits for one, the server, too."""
+        link, pending = way
+        self._calls.note(routed, failure)
+        if isinstance(failure, ToolyardError):
+            routed.request.respond(explained(failure))
         else:
             link.cancel(pending, LEFT)
-            request.fail(end)
+            routed.request.fail(failure)
 
     async def _go_on(self, routed: RoutedRequest, way: Way, request: ClientRequest) -> Message:
         """Go on with a call whose server has asked its client something first."""
@@ -139,7 +137,9 @@ class PlainCalls:
             self._calls.note(routed, error)
             raise
         reply = self._calls.answered(routed, message)
-        return self._quirks.fit(request.session, routed.route, reply)
+        if len(reply.result) > request.session.largest:
+            self._quirks.fit(request.session, routed.route, reply)
+        return reply
 
 
 async def _fail(request: ClientRequest, failure: Exception) -> None:

@@ -122,12 +122,10 @@ class QuirkFitter:
             hints += FOUND if view.has_own_tools else ""
         return hints
 
-    def fit(self, session: Session, route: Route, reply: Message) -> Message:
-        """Cut the answer of a tool, if it is too large for its client."""
-        if len(reply.result) > session.largest:
-            keeps = b'"outputSchema"' in route.offer.raw
-            reply.result = self.cut(session, reply.result, keeps=keeps)
-        return reply
+    def fit(self, session: Session, route: Route, reply: Message) -> None:
+        """Cut the answer of a tool, which is too large for its client."""
+        keeps = b'"outputSchema"' in route.offer.raw
+        reply.result = self.cut(session, reply.result, keeps=keeps)
 
     def cut(self, session: Session, result: Raw, *, keeps: bool) -> Raw:
         """A result that is too large for its client, cut."""

@@ -339,7 +339,9 @@ class Relay:
         else:
             fields = {**params, "name": route.raw_key}
             reply = await self.calls.send(request, "tools/call", fields, route, view)
-        return self.quirks.fit(session, route, reply)
+        if len(reply.result) > session.largest:
+            self.quirks.fit(session, route, reply)
+        return reply
 
     async def _get_prompt(self, request: ClientRequest) -> Message:
         view = self.views.look(request.session.view_key)

@@ -35,11 +35,6 @@ def start_plain(
 def start_legacy(link: Link, request: ClientRequest, method: str, fields: Fields) -> PendingRequest:
     """Send the request of a modern client to a legacy server, whose questions may interrupt it."""
     request.may_park = True
-    return start(link, request, method, _legacy_params(link, request, fields))
-
-
-def _legacy_params(link: Link, request: ClientRequest, fields: Fields) -> Fields:
-    """The params of a modern call as a legacy server reads them."""
     plain = dict(fields)
     for key in _FOREIGN & plain.keys():
         del plain[key]
@@ -47,7 +42,7 @@ def _legacy_params(link: Link, request: ClientRequest, fields: Fields) -> Fields
         plain.pop("_meta", None)
     else:
         plain["_meta"] = hop_meta(link, request)
-    return plain
+    return start(link, request, method, plain)
 
 
 def start(
