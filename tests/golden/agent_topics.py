@@ -170,6 +170,9 @@ async def members(record: Recorder) -> None:
         await yard.ask("PUT", f"{admissions}/guests", {"profiles": ["review"], "tier": "all"})
         await yard.ask("GET", "/api/v1/my/self")
         await yard.ask("GET", "/api/v1/my/secrets")
+        await yard.ask("GET", "/api/v1/my/logins")
+        await yard.ask("POST", "/api/v1/my/logins/one/login")
+        await yard.ask("POST", "/api/v1/my/logins/one/logout")
         await yard.ask("PUT", "/api/v1/my/secrets/whose", {"value": "only-for-this-test"})
         await yard.ask("DELETE", "/api/v1/my/secrets/whose")
         theirs = "/api/v1/member-secrets"

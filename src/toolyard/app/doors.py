@@ -267,7 +267,8 @@ def _make_rest(
     bring = house.callbacks.bring if house.callbacks is not None else None
     identity = find_identity(house.yard)
     login = [] if identity is None else well_known_routes(identity)
-    pages = [*login, *open_routes(house.pages), *Pages(sessions, bring).routes()]
+    links = None if identity is None else house.member_links
+    pages = [*login, *open_routes(house.pages), *Pages(sessions, bring, links).routes()]
     return make_app(house.operations, house.yard, pages)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 from toolyard.app.fleet import Fleet
 from toolyard.app.keeping import (
@@ -21,7 +22,7 @@ from toolyard.app.tending import tend
 from toolyard.board import Board
 from toolyard.core.model import Remembered, Report
 from toolyard.core.ports import Source
-from toolyard.doors.http.gate import LOGGED_IN
+from toolyard.doors.http.gate import LOGGED_IN, LOGIN_FOR
 from toolyard.executors.local import Local, LocalPatience
 from toolyard.executors.local.listeners import read_ports
 from toolyard.executors.local.usage import memory_of
@@ -37,6 +38,7 @@ from toolyard.features.apps.source import Apps
 from toolyard.features.apps.store import open_apps
 from toolyard.features.auth.callback import PublicCallbacks
 from toolyard.features.auth.logins import Logins
+from toolyard.features.auth.member_links import MemberLinks
 from toolyard.features.auth.store import open_grants
 from toolyard.features.catalog.source import with_link
 from toolyard.features.catalog.store import Catalog, catalog_root
@@ -44,7 +46,7 @@ from toolyard.features.executors.reach import ExecutorReach
 from toolyard.features.history.call_log import CallLog, open_calls
 from toolyard.features.history.call_starts import CallStarts
 from toolyard.features.hub.status import describe_yard
-from toolyard.features.members.source import instances_of
+from toolyard.features.members.source import find_label, instances_of
 from toolyard.features.packages.installed import Packages
 from toolyard.features.packages.store import PackagesFolder
 from toolyard.features.scan.announced import Announced
@@ -88,6 +90,7 @@ from toolyard.relay.dismissals import Dismissals
 from toolyard.relay.handles import Handles
 from toolyard.relay.relay import Relay
 from toolyard.settings import Settings
+from toolyard.wire.seal import Seal
 from toolyard.yard import HubLife, Parts, Stopping, Yard
 
 
@@ -266,7 +269,20 @@ class House:
         self.readiness = Readiness(self.board, expected)
         self.projects = ProjectFolders()
         self.callbacks = PublicCallbacks(settings.public + LOGGED_IN) if settings.public else None
-        self.logins = Logins(self.board, self.grants, self.secrets.look_up, self.callbacks)
+        self.logins = Logins(
+            self.board, self.grants, self.secrets.look_up, self.callbacks, self.member_secrets
+        )
+        self.member_links = MemberLinks(
+            self.board,
+            self.logins,
+            self.grants,
+            self.member_secrets,
+            self.credentials.applied,
+            self.credentials.catch_up,
+            self.public + LOGIN_FOR,
+            self._link_seal,
+            lambda member: find_label(self.yard, member),
+        )
         self._build_agents()
         rows = None
         if settings.history == "on":
@@ -288,11 +304,17 @@ class House:
                 lambda session, note: self.relay.takeover.renew(session, note),
             ),
             Handles(self.fleet.seal, self.fleet.peers),
+            self.member_links,
         )
         self.dismissals = Dismissals()
         self.dismissals.listen_servers(self.instances.end_members)
         self.dismissals.listen_memories(self.credentials.forget)
         self.dismissals.listen_to_accounts(self.instances.end_accounts)
+
+    @cache  # noqa: B019 - a house lives as long as its process
+    def _link_seal(self) -> Seal:
+        """The seal of links for members; without a key, one that no other hub has."""
+        return self.fleet.seal or Seal((secrets.token_urlsafe(32),))
 
     def _build_agents(self) -> None:
         """Build the records of agents, the plans made of them, and the executors of those."""

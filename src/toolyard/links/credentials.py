@@ -139,6 +139,7 @@ class Credentials:
         self._tries: dict[str, tuple[int, float]] = {}
         """The number of failed renewals, and when to try again."""
         self._tasks = Tasks()
+        self._looking = asyncio.Lock()
         self._reread()
 
     def log_in(self, opening: Opening, proceed: Proceed) -> AbstractAsyncContextManager[Link]:
@@ -208,6 +209,7 @@ class Credentials:
         """The login of a key, renewed if it has expired."""
         if key in self._clients:
             return await self._client_grant(key)
+        await self.catch_up()  # whoever has just logged in calls at once
         if key not in self._listed:
             return None
         grant = self._held.get(key) or await asyncio.to_thread(self._grants.read, key)
@@ -359,7 +361,7 @@ class Credentials:
         try:
             while True:
                 count = self._changes.count
-                await self._look()
+                await self.catch_up()
                 await self._forget_gone()
                 self._renew_due()
                 with suppress(TimeoutError):
@@ -387,6 +389,11 @@ class Credentials:
             except ToolyardError as error:
                 log.warning("credentials of a member who is gone are not deleted: %s", error)
                 asyncio.get_running_loop().call_later(LOOK_SECONDS, self._changes.tell)
+
+    async def catch_up(self) -> None:
+        """Know all that is kept now, and let links know it."""
+        async with self._looking:
+            await self._look()
 
     async def _look(self) -> None:
         """See whether somebody logged in or out, or set a secret."""

@@ -23,6 +23,7 @@ from toolyard.links.owner import Apart, Owner, member_key
 from toolyard.links.pending import PendingRequest
 from toolyard.links.pool import LinkPool
 from toolyard.links.turns import Turns
+from toolyard.relay.credential_asking import CredentialAsking
 from toolyard.relay.folders import Folders
 from toolyard.relay.given import Given
 from toolyard.relay.legacy import legacy_answer, result_members
@@ -77,6 +78,7 @@ class Calls:
         record: Record,
         to_modern: Cross,
         to_legacy: Cross,
+        asking: CredentialAsking,
     ) -> None:
         self._pool = pool
         self._instances = instances
@@ -86,6 +88,7 @@ class Calls:
         self._to_modern = to_modern
         self._to_legacy = to_legacy
         self.given = Given()
+        self._asking = asking
 
     async def send(
         self,
@@ -107,23 +110,38 @@ class Calls:
         routed = RoutedRequest(request, method, fields, route, view, monotonic(), shown)
         session = request.session
         try:
-            apart = route.apart and route.apart_for(session.has_folders)
-            if apart is None:
-                ready = None if self._folders.told else self._pool.ready(route.server)
-                link = ready or await self._lease_shared(route.server, session)
+            if route.apart is not None and route.apart.per_member and session.member:
+
+                async def deliver(own: Fields) -> Message:
+                    return await self._deliver(request, method, own, route)
+
+                message = await self._asking.serve(request, fields, route.server, deliver)
             else:
-                ready = self._instances.ready(apart, session.owner_key(apart))
-                link = ready or await self._lease_apart(apart, session, request.capabilities)
-            try:
-                message = await self._over(link, request, method, fields, route)
-            except SessionLostError:
-                # The server never looked at it, so this cannot do anything twice.
-                link = await self.link_for(route, session, request.capabilities)
-                message = await self._over(link, request, method, fields, route)
+                message = await self._deliver(request, method, fields, route)
         except BaseException as error:
             self.note(routed, error)
             raise
         return self.answered(routed, message)
+
+    async def _deliver(
+        self, request: ClientRequest, method: str, fields: Fields, route: Route
+    ) -> Message:
+        """Take a request over the link that its route leads to, opened first if need be."""
+        assert route.server is not None
+        session = request.session
+        apart = route.apart and route.apart_for(session.has_folders)
+        if apart is None:
+            ready = None if self._folders.told else self._pool.ready(route.server)
+            link = ready or await self._lease_shared(route.server, session)
+        else:
+            ready = self._instances.ready(apart, session.owner_key(apart))
+            link = ready or await self._lease_apart(apart, session, request.capabilities)
+        try:
+            return await self._over(link, request, method, fields, route)
+        except SessionLostError:
+            # The server never looked at it, so this cannot do anything twice.
+            link = await self.link_for(route, session, request.capabilities)
+            return await self._over(link, request, method, fields, route)
 
     def begin(self, routed: RoutedRequest) -> tuple[Link, PendingRequest] | None:
         """Send a request, if its way is open; None if something has to be done or waited for first.
@@ -245,6 +263,7 @@ class Calls:
     def leave(self, principal: str) -> None:
         """A client is gone, and with it what servers gave to it."""
         self.given.leave(principal)
+        self._asking.leave(principal)
 
     def _over(
         self, link: Link, request: ClientRequest, method: str, fields: Fields, route: Route

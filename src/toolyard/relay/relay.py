@@ -27,6 +27,7 @@ from toolyard.relay.answers import (
 )
 from toolyard.relay.bridge import ClientRefusedError, EraBridge
 from toolyard.relay.calls import Calls, Record
+from toolyard.relay.credential_asking import CredentialAsking, CredentialLinks
 from toolyard.relay.extensions import knows_tasks
 from toolyard.relay.folders import Folders
 from toolyard.relay.followed import FollowedTopics
@@ -91,6 +92,7 @@ class Relay:
         own_tools: Iterable[Offer],
         notes: SessionNotes,
         handles: Handles,
+        credential_links: CredentialLinks,
     ) -> None:
         """Serve clients of a hub.
 
@@ -102,6 +104,7 @@ class Relay:
             own_tools: The tools of the hub itself that operations describe.
             notes: Keep the wishes of clients that other replicas may serve, too.
             handles: Name to clients what is held here, and lead to what others hold.
+            credential_links: Lead members to pages for what their calls lack.
         """
         self._board = board
         self._pool = pool
@@ -117,7 +120,14 @@ class Relay:
         self._bridge = EraBridge(handles)
         to_modern, to_legacy = self._bridge.to_modern, self._bridge.to_legacy
         self.calls = Calls(
-            pool, instances, self.folders, self.tasks.note, record, to_modern, to_legacy
+            pool,
+            instances,
+            self.folders,
+            self.tasks.note,
+            record,
+            to_modern,
+            to_legacy,
+            CredentialAsking(credential_links, handles),
         )
         self.answers = Answers(board, pool, self.calls, self.views.look, status)
         self._app_hubs = app_hubs

@@ -103,7 +103,7 @@ async def test_nobody_shares_the_process_of_a_member_who_has_no_secret(
     async with two_members(home, issuer) as (ann, _bob):
         cem = Person(ann.doors, issuer, "cem", scope=OWN)
         refused = await cem.call("mine__env", name="WHOSE")
-        assert "you have no secret 'whose'" in json.dumps(refused)
+        assert "'mine' needs your secret 'whose'" in json.dumps(refused)
         owner = await ann.doors.run("mine__env", name="WHOSE")
         assert "the hub's owner has no secret 'whose'" in owner["error"]["message"]
         assert ANNS not in json.dumps([refused, owner])
@@ -180,4 +180,4 @@ async def test_a_member_who_is_gone_leaves_neither_process_nor_secret(
         assert await whose(bob) == BOBS
         if change == "disable":
             await change_member(doors, "ann", disabled=False)
-            assert "you have no secret" in json.dumps(await ann.call("mine__env", name="WHOSE"))
+            assert "needs your secret" in json.dumps(await ann.call("mine__env", name="WHOSE"))

@@ -20,6 +20,9 @@ NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 LOGGED_IN: Final = "/login/callback"
 """The path to which browsers come back from a login at a server, if the hub has a public address:
 nothing is told there to whoever does not bring the secret of a login under way."""
+LOGIN_FOR: Final = "/login/for/"
+"""The path of pages on which members enter what a call of theirs lacks: whoever opens one has a
+link that was made for them, and is good once."""
 OPEN_PATHS: Final = frozenset({"/", "/health/live", "/open", LOGGED_IN})
 """The paths that need no token: one leads to the page, one says that it lives, two take a code."""
 SHELL: Final = "/ui"
@@ -178,7 +181,7 @@ class Gate:
 
 def is_open(path: str) -> bool:
     """Tell whether a path needs no token."""
-    return path in OPEN_PATHS or path == SHELL or path.startswith(f"{SHELL}/")
+    return path in OPEN_PATHS or path == SHELL or path.startswith((f"{SHELL}/", LOGIN_FOR))
 
 
 def _admit(caller: Caller, path: str) -> Caller | TurnedAway:

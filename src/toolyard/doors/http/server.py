@@ -14,7 +14,7 @@ from toolyard.doors.http.accepting import WAITING, Acceptor
 from toolyard.doors.http.asgi import serve_app
 from toolyard.doors.http.connection import InboundConnection
 from toolyard.doors.http.door import HttpDoor
-from toolyard.doors.http.gate import NOBODY, UNPROVEN, VISITOR, Gate
+from toolyard.doors.http.gate import LOGIN_FOR, NOBODY, UNPROVEN, VISITOR, Gate
 from toolyard.doors.http.path_scope import BELOW, MCP
 from toolyard.doors.http.reply import HttpReply, Request
 from toolyard.doors.http.tls import TlsFiles
@@ -31,6 +31,7 @@ DRAIN_SECONDS: Final = 8.0
 """The time that calls under way have when the hub stops; servers need theirs after it."""
 PARTING_SECONDS: Final = 0.5
 """The time that the last words to a client may take."""
+FORM_BYTES: Final = 256 << 10
 UNPROVEN_BYTES: Final = 64 << 10
 """The largest body that is kept while the issuer of a token is asked for its keys."""
 _PROBLEM: Final = b"content-type: application/problem+json\r\n"
@@ -208,7 +209,9 @@ class HttpServer:
 
 
 def unwanted_body(request: Request) -> TurnedAway | None:
-    """Refuse what a caller without a token wants to send: nothing that is open takes any of it."""
+    """Refuse what a caller without a token wants to send: of what is open, only a form takes it."""
+    if request.path.startswith(LOGIN_FOR):
+        return large_form(request)
     for name, value in request.headers:
         if name == b"transfer-encoding" or (name == b"content-length" and value != b"0"):
             return TurnedAway(413, "no body is taken here without a token")
@@ -222,6 +225,15 @@ def boundless_body(request: Request) -> TurnedAway | None:
             return TurnedAway(411, "send this with a content-length")
         if name == b"content-length" and int(value) > BODY_BYTES:
             return TurnedAway(413, f"at most {BODY_BYTES} bytes are taken here without a token")
+    return None
+
+
+def large_form(request: Request) -> TurnedAway | None:
+    """Refuse a form that is larger than any that we show, or of unknown size."""
+    for name, value in request.headers:
+        is_large = name == b"content-length" and int(value) > FORM_BYTES
+        if is_large or name == b"transfer-encoding":
+            return TurnedAway(413, f"a form has at most {FORM_BYTES} bytes")
     return None
 
 

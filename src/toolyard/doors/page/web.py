@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Final
+from typing import Final, Protocol
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from toolyard.doors.http.gate import LOGGED_IN
+from toolyard.doors.http.gate import LOGGED_IN, LOGIN_FOR
 from toolyard.doors.rest.errors import problem
 
 BringBack = Callable[[Mapping[str, str]], tuple[int, str]]
@@ -47,6 +47,11 @@ LOGGED_IN_POLICY: Final = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'",
 }
 """For the page that a browser sees when it comes back from a login: a sentence, and its font."""
+LINK_POLICY: Final = {
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
+    "form-action 'self' https: http://127.0.0.1:* http://localhost:*; frame-ancestors 'none'",
+}
+"""For the page of a member's link: its form leads on to the login page of a server."""
 KINDS: Final = {
     "html": "text/html",
     "css": "text/css",
@@ -56,6 +61,37 @@ KINDS: Final = {
 """The files that are served, by the end of their names; all are text."""
 NO_WEIGHT: Final = frozenset({"q=0", "q=0.", "q=0.0", "q=0.00", "q=0.000"})
 """The weights by which a client says in Accept-Encoding that it does not want an encoding."""
+
+
+class LinkAnswer(Protocol):
+    """The answer to a browser that opened a link: a page, or the place to go to."""
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        ...
+
+    @property
+    def html(self) -> str:
+        """The page."""
+        ...
+
+    @property
+    def location(self) -> str:
+        """The place to go to; empty if there is a page."""
+        ...
+
+
+class LinkPages(Protocol):
+    """The pages behind links that members were given."""
+
+    async def show(self, text: str) -> LinkAnswer:
+        """Show the page of a link."""
+        ...
+
+    async def submit(self, text: str, body: bytes) -> LinkAnswer:
+        """Take what was entered there."""
+        ...
 
 
 class PageSessions:
@@ -113,16 +149,27 @@ class Asset:
 class Pages:
     """The shell, its files, and the way in."""
 
-    def __init__(self, sessions: PageSessions, bring: BringBack | None = None) -> None:
-        """Let in by `sessions`; `bring` takes what browsers bring back from logins at servers."""
+    def __init__(
+        self,
+        sessions: PageSessions,
+        bring: BringBack | None = None,
+        links: LinkPages | None = None,
+    ) -> None:
+        """Let in by `sessions`; `bring` takes what browsers bring back from logins at servers.
+
+        `links` are the pages of members, if there can be any.
+        """
         self._sessions = sessions
         self._bring = bring
+        self._links = links
 
     def routes(self) -> list[Route]:
         """The routes of this door."""
         logged_in = [] if self._bring is None else [Route(LOGGED_IN, self._logged_in)]
+        link = f"{LOGIN_FOR}{{text}}"
         return [
             *logged_in,
+            *([] if self._links is None else [Route(link, self._link, methods=["GET", "POST"])]),
             Route("/", _top),
             # Looking at the link leaves its code alone: mail programs and chats do that too.
             Route("/open", _shell),
@@ -136,6 +183,18 @@ class Pages:
         assert self._bring is not None
         status, page = self._bring(request.query_params)
         return Response(page, status, HEADERS | LOGGED_IN_POLICY, "text/html")
+
+    async def _link(self, request: Request) -> Response:
+        assert self._links is not None
+        text = request.path_params["text"]
+        if request.method == "POST":
+            answer = await self._links.submit(text, await request.body())
+        else:
+            answer = await self._links.show(text)
+        headers = HEADERS | LINK_POLICY
+        if answer.location:
+            return Response(b"", answer.status, headers | {"location": answer.location})
+        return Response(answer.html, answer.status, headers, "text/html")
 
     async def _enter(self, request: Request) -> Response:
         key = self._sessions.swap(request.query_params.get("code", ""))

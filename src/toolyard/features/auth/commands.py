@@ -144,6 +144,7 @@ async def _log_in(
     from toolyard.features.auth.logins import address_of
     from toolyard.features.auth.oauth import login
     from toolyard.features.auth.store import Grants
+    from toolyard.records.secrets.expand import Lookup
 
     yard = open_yard(context.settings, __package__)
     entry, grants = find_entry(yard.snapshot, name), yard.part(Grants)
@@ -151,7 +152,11 @@ async def _log_in(
         text = f"'{name}' is a command, not an address, and has no login"
         raise CommandError(text, "give it what it needs: toolyard secret --help", Exit.REFUSED)
     grant = await login(
-        entry.server.id.name, address_of(entry, _keyring(context)), grants, show, client
+        entry.server.id.name,
+        address_of(entry, Lookup(os.environ, keyring=_keyring(context))),
+        grants,
+        show,
+        client,
     )
     if grant.place == "file":
         context.terminal.note(

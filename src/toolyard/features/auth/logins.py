@@ -7,25 +7,30 @@ import logging
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, Literal
 
 from toolyard.board import Board
 from toolyard.core.errors import ConfigError, LinkError, ToolyardError
 from toolyard.core.lookup import find_entry
-from toolyard.core.model import Entry, Snapshot, Url
+from toolyard.core.model import MEMBER_LOGIN, Entry, Snapshot, Url
 from toolyard.core.problems import ProblemCode
 from toolyard.features.auth.callback import PublicCallbacks
 from toolyard.features.auth.oauth import login
 from toolyard.features.auth.store import Grants
-from toolyard.links.grants import ListedGrant, server_key
+from toolyard.links.grants import ListedGrant, grant_key, server_key
 from toolyard.records.secrets.expand import Lookup, expand
+from toolyard.records.secrets.member_secrets import MemberSecrets
 from toolyard.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
 PAGE_SECONDS: Final = 60.0
 """The time for the server to say where to log in."""
+
+MOST_WAITING: Final = 500
+"""Logins that may be under way."""
 
 State = Literal["none", "needed", "logged-in", "ended"]
 
@@ -55,48 +60,72 @@ class Logins:
         grants: Grants,
         keyring: Callable[[str], str],
         callbacks: PublicCallbacks | None = None,
+        secrets: MemberSecrets | None = None,
     ) -> None:
         """Keep logins in `grants`; browsers come back to one of `callbacks`, or to this machine.
 
         Args:
             keyring: Finds the value of `${keyring:NAME}`.
+            secrets: Has the values of `${member:NAME}`; None where only the owner logs in.
         """
+        self._secrets = secrets
         self._callbacks = callbacks
         self._keyring = keyring
         self._board = board
         self._grants = grants
         self._tasks = Tasks()
-        self._waiting: dict[str, asyncio.Task[None]] = {}
-        self._attempts: dict[str, str] = {}
+        self._waiting: dict[tuple[str, str], asyncio.Task[None]] = {}
+        """Logins under way, by server and member."""
+        self._attempts: dict[tuple[str, str], str] = {}
 
-    async def states(self) -> list[LoginState]:
+    async def states(self, member: str = "") -> list[LoginState]:
         """Return the logins at all servers with an address, and those that no server has any more.
+
+        Of a member, those at servers where members log in by themselves.
 
         Raises:
             StoreError: The logins cannot be read.
         """
-        return await asyncio.to_thread(self._states, self._board.snapshot)
+        return await asyncio.to_thread(self._states, self._board.snapshot, member)
 
-    def _states(self, snapshot: Snapshot) -> list[LoginState]:
-        grants = self._grants.listed()
+    def _states(self, snapshot: Snapshot, member: str) -> list[LoginState]:
+        own = (grant for grant in self._grants.listed().values() if grant.member == member)
+        grants = {grant.url: grant for grant in own}
         states = [
-            self._state(entry, entry.server.endpoint, grants)
+            self._state(entry, entry.server.endpoint, grants, member)
             for entry in snapshot.entries.values()
             if isinstance(entry.server.endpoint, Url)
+            and (not member or entry.server.login == MEMBER_LOGIN)
         ]
         used = {state.url for state in states}
-        return states + [_describe("", grant) for key, grant in grants.items() if key not in used]
+        return states + [_describe("", grant) for url, grant in grants.items() if url not in used]
 
-    def _state(self, entry: Entry, endpoint: Url, grants: Mapping[str, ListedGrant]) -> LoginState:
-        key = _key(entry, endpoint, self._keyring)
-        grant = grants.get(key)
-        attempt = self._attempts.get(entry.alias, "")
+    def _state(
+        self, entry: Entry, endpoint: Url, grants: Mapping[str, ListedGrant], member: str
+    ) -> LoginState:
+        url = _url(entry, endpoint, self._lookup(member))
+        grant = grants.get(url)
+        attempt = self._attempts.get((entry.alias, member), "")
         if grant is None:
-            needed = entry.problem is not None and entry.problem.code == ProblemCode.AUTH_NEEDED
-            return LoginState(entry.alias, key, "needed" if needed else "none", attempt=attempt)
+            problem = entry.problem
+            needed = problem is not None and problem.code == ProblemCode.AUTH_NEEDED
+            return LoginState(
+                entry.alias, url, "needed" if needed or member else "none", attempt=attempt
+            )
         return _describe(entry.alias, grant, attempt)
 
-    async def begin(self, alias: str) -> str:
+    def _lookup(self, member: str) -> Lookup:
+        """The values of references in the address of a server that a member uses."""
+        own = partial(self._secrets.look_up, self._keyring, member) if self._secrets else None
+        return Lookup(os.environ, keyring=self._keyring, member=own)
+
+    def key_of(self, entry: Entry, member: str) -> str:
+        """Return the key of the login of a member at a server. It blocks."""
+        endpoint = entry.server.endpoint
+        assert isinstance(endpoint, Url)
+        return grant_key(_url(entry, endpoint, self._lookup(member)), member)
+
+    async def begin(self, alias: str, member: str = "") -> str:
         """Begin a login; return the address of the page on which the person agrees.
 
         Raises:
@@ -105,35 +134,49 @@ class Logins:
             LinkError: It cannot be logged in to.
         """
         entry = find_entry(self._board.snapshot, alias)
-        url = await asyncio.to_thread(address_of, entry, self._keyring)
-        if (before := self._waiting.pop(entry.alias, None)) is not None:
+        url = await asyncio.to_thread(address_of, entry, self._lookup(member))
+        if member and entry.server.login != MEMBER_LOGIN:
+            text = f"members do not log in to {entry.alias!r} by themselves"
+            raise ConfigError(text, "its login is that of the hub's owner")
+        pair = entry.alias, member
+        if (before := self._waiting.pop(pair, None)) is not None:
             before.cancel()
+        if len(self._waiting) >= MOST_WAITING:
+            raise LinkError("too many logins are under way", "try again in a few minutes")
         page: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        task = self._tasks.start(self._login(entry, url, page))
+        task = self._tasks.start(self._login(entry, url, member, page))
         if task is None:
             raise LinkError("the hub is stopping")
-        self._waiting[entry.alias] = task
+        self._waiting[pair] = task
+        task.add_done_callback(partial(self._over, pair))
         async with asyncio.timeout(PAGE_SECONDS):
             return await asyncio.shield(page)
 
-    async def _login(self, entry: Entry, url: Url, page: asyncio.Future[str]) -> None:
+    def _over(self, pair: tuple[str, str], task: asyncio.Task[None]) -> None:
+        if self._waiting.get(pair) is task:
+            del self._waiting[pair]
+
+    async def _login(self, entry: Entry, url: Url, member: str, page: asyncio.Future[str]) -> None:
         def show(address: str) -> None:
             if not page.done():
                 page.set_result(address)
 
-        self._attempts[entry.alias] = "waiting"
+        pair = entry.alias, member
+        self._attempts[pair] = "waiting"
         try:
             name, callbacks = entry.server.id.name, self._callbacks
-            grant = await login(name, url, self._grants, show, callbacks=callbacks)
-            self._attempts.pop(entry.alias, None)
-            if grant.place == "file":
+            grant = await login(name, url, self._grants, show, callbacks=callbacks, member=member)
+            self._attempts.pop(pair, None)
+            if grant.place == "file" and not member:
                 log.warning("there is no keyring; the login is kept in %s", self._grants.folder)
         except ToolyardError as error:
-            self._attempts[entry.alias] = str(error)
+            self._attempts.pop(pair, None)
+            if not member:  # a member is told on the page, or by what they called
+                self._attempts[pair] = str(error)
             if not page.done():
                 page.set_exception(error)
 
-    async def logout(self, alias: str) -> bool:
+    async def logout(self, alias: str, member: str = "") -> bool:
         """Delete a login; return False if there was none.
 
         Raises:
@@ -143,7 +186,7 @@ class Logins:
         entry = find_entry(self._board.snapshot, alias)
         if not isinstance(entry.server.endpoint, Url):
             return False
-        key = await asyncio.to_thread(_key, entry, entry.server.endpoint, self._keyring)
+        key = await asyncio.to_thread(self.key_of, entry, member)
         return await asyncio.to_thread(self._remove, key) is not None
 
     def _remove(self, key: str) -> ListedGrant | None:
@@ -164,7 +207,7 @@ def _describe(alias: str, grant: ListedGrant, attempt: str = "") -> LoginState:
     return LoginState(alias, grant.url, state, *details, attempt)
 
 
-def address_of(entry: Entry, keyring: Callable[[str], str]) -> Url:
+def address_of(entry: Entry, lookup: Lookup) -> Url:
     """Return the address of a server with the values of its references. It blocks.
 
     Raises:
@@ -173,16 +216,16 @@ def address_of(entry: Entry, keyring: Callable[[str], str]) -> Url:
     endpoint = entry.server.endpoint
     if not isinstance(endpoint, Url):
         raise ConfigError(f"{entry.alias!r} is a command, not an address", "it needs no login")
-    url = expand(endpoint, Lookup(os.environ, entry.server.folder, keyring))
+    url = expand(endpoint, replace(lookup, folder=entry.server.folder))
     assert isinstance(url, Url)
     return url
 
 
-def _key(entry: Entry, endpoint: Url, keyring: Callable[[str], str]) -> str:
-    """Return the key under which the login at a server is kept. It blocks."""
+def _url(entry: Entry, endpoint: Url, lookup: Lookup) -> str:
+    """Return the address under which the login at a server is kept. It blocks."""
     try:
         if "${" in endpoint.url.split("?")[0]:
-            endpoint = address_of(entry, keyring)
+            endpoint = address_of(entry, lookup)
     except ToolyardError:
         pass  # without the value nobody can have logged in there
     return server_key(endpoint.url)

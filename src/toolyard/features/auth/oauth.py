@@ -13,7 +13,7 @@ import hashlib
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlencode, urlsplit
 
@@ -30,7 +30,14 @@ from toolyard.features.auth.registration import (
     merge_client,
 )
 from toolyard.links.addresses import check_link
-from toolyard.links.grants import GrantStore, ListedGrant, OAuthGrant, join_scopes, server_key
+from toolyard.links.grants import (
+    GrantStore,
+    ListedGrant,
+    OAuthGrant,
+    grant_key,
+    join_scopes,
+    server_key,
+)
 from toolyard.links.issuer_http import IssuerHttp, IssuerReply
 from toolyard.links.knocking import knock
 from toolyard.links.oauth_discovery import Discovery, IssuerMetadata, discover
@@ -55,10 +62,12 @@ async def login(
     client: OAuthClient | None = None,
     seconds: float = LOGIN_SECONDS,
     callbacks: PublicCallbacks | None = None,
+    member: str = "",
 ) -> ListedGrant:
     """Log in; `show` gets the address of the page on which the person agrees.
 
-    The browser comes back to one of `callbacks`, or to a port of this machine.
+    The browser comes back to one of `callbacks`, or to a port of this machine. The login is that
+    of a member, by key, or of the hub's owner.
 
     Raises:
         LinkError: It did not work out.
@@ -66,7 +75,7 @@ async def login(
     """
     if client is None or not client.id:
         client = merge_client(client or OAuthClient(), url)
-    key = server_key(url.url)
+    key = grant_key(url.url, member)
     former = await asyncio.to_thread(_read, grants, key)
     scope = await asyncio.to_thread(_wanted, grants, key, former)
     async with AsyncExitStack() as stack:
@@ -74,6 +83,7 @@ async def login(
         attempt = _Attempt(name, url, callback, show, seconds)
         try:
             grant = await attempt.run(client, former, scope)
+            grant = replace(grant, member=member)
         except LinkError as error:
             raise _failed(name, error) from error
     return await asyncio.to_thread(grants.write, grant)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from toolyard.core.caller import OWN_PATHS, Role
 from toolyard.features.auth.logins import Logins, LoginState
 from toolyard.features.auth.oauth import LOGIN_SECONDS
+from toolyard.features.members.visible import check_visible, find_visible
 from toolyard.operation import Needs, NoInput, operation
 from toolyard.yard import Yard
 
 TOP = "/api/v1/auth"
+OWN = f"{OWN_PATHS}logins"
 TAG = "secrets"
 
 
@@ -54,3 +57,28 @@ async def begin_login(yard: Yard, order: LoginServer) -> LoginPage:
 async def log_out(yard: Yard, order: LoginServer) -> LoggedOut:
     """Forget a login."""
     return LoggedOut(await yard.part(Logins).logout(order.alias))
+
+
+@operation("GET", OWN, tag=TAG, role=Role.MEMBER)
+async def list_own_logins(yard: Yard, order: NoInput) -> LoginStates:
+    """List the logins of the member who asks."""
+    member = yard.own_member()
+    visible = find_visible(yard, member)
+    states = await yard.part(Logins).states(member)
+    return LoginStates([row for row in states if not row.server or row.server in visible])
+
+
+@operation("POST", f"{OWN}/{{alias}}/login", tag=TAG, role=Role.MEMBER, errors=(422, 502))
+async def begin_own_login(yard: Yard, order: LoginServer) -> LoginPage:
+    """Begin a login of the member who asks."""
+    member = yard.own_member()
+    alias = check_visible(yard, member, order.alias)
+    return LoginPage(await yard.part(Logins).begin(alias, member), LOGIN_SECONDS)
+
+
+@operation("POST", f"{OWN}/{{alias}}/logout", tag=TAG, role=Role.MEMBER, errors=(422,))
+async def end_own_login(yard: Yard, order: LoginServer) -> LoggedOut:
+    """Forget a login of the member who asks."""
+    member = yard.own_member()
+    alias = check_visible(yard, member, order.alias)
+    return LoggedOut(await yard.part(Logins).logout(alias, member))

@@ -116,6 +116,15 @@ def find_identity(yard: Yard) -> Identities | None:
     return yard.part(Identities)
 
 
+def find_label(yard: Yard, key: str) -> str:
+    """Return the name of a member for people; empty if they are not let in."""
+    if MemberDirectory not in yard.parts:
+        return ""
+    directory = yard.part(MemberDirectory)
+    member = directory.get(key)
+    return member.label if member is not None and directory.caller(key) is not None else ""
+
+
 class IssuerSource:
     """Keeps the keys of the issuer fresh, tells of its troubles, and writes members down."""
 

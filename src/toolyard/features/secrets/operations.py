@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from toolyard.core.caller import OWN_PATHS, Role
 from toolyard.features.members.store import MemberRecords
+from toolyard.features.members.visible import find_visible
 from toolyard.features.secrets.inventory import SecretRow, take_stock
 from toolyard.features.secrets.model import check_secret_name, check_value
 from toolyard.features.secrets.store import Secrets
@@ -142,7 +143,8 @@ async def remove_member_secret(yard: Yard, order: MemberSecretName) -> Done:
 @operation("GET", OWN, tag=TAG, role=Role.MEMBER)
 async def list_own_secrets(yard: Yard, order: NoInput) -> MemberSecretRows:
     """List the secrets of the member who asks, by name."""
-    return await _rows(yard, yard.own_member())
+    member = yard.own_member()
+    return await _rows(yard, member, find_visible(yard, member))
 
 
 @operation("PUT", OWN_ONE, tag=TAG, role=Role.MEMBER, errors=(422,))
@@ -162,10 +164,13 @@ async def _find(yard: Yard, name: str) -> str:
     return (await asyncio.to_thread(yard.part(MemberRecords).find, name)).key
 
 
-async def _rows(yard: Yard, member: str) -> MemberSecretRows:
+async def _rows(yard: Yard, member: str, visible: frozenset[str] | None = None) -> MemberSecretRows:
+    """The secrets of a member, with the servers that use them, as far as they may be named."""
     kept = await asyncio.to_thread(yard.part(MemberSecrets).of, member)
     uses: dict[str, list[str]] = {name: [] for name in kept}
     for entry in yard.snapshot.entries.values():
+        if visible is not None and entry.alias not in visible:
+            continue
         for name in find_member_secrets(entry.server.endpoint):
             uses.setdefault(name, []).append(entry.alias)
     rows = [
