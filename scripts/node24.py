@@ -21,6 +21,7 @@ PACKAGES = (
     "@modelcontextprotocol/conformance@0.2.0-alpha.12",
     "@modelcontextprotocol/inspector@2.12.0",
     "@modelcontextprotocol/sdk@1.32.2",
+    "oidc-provider@9.13.3",
 )
 SUITE = BOX / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
 INSPECTOR = BOX / "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"

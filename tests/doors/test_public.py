@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pytest
 
@@ -105,13 +105,7 @@ async def test_a_browser_comes_back_from_a_login_to_the_public_address(home: Pat
         servers = {"remote": {"url": issuer.mcp}}
         async with open_doors(home, servers, public=PUBLIC) as doors:
             begun = await doors.ask("POST", "/api/v1/auth/remote/login", headers=EMPTY)
-            page = urlsplit(begun.json()["url"])
-            assert page.hostname and page.port
-            raw = Raw(*await asyncio.open_connection(page.hostname, page.port))
-            target = f"{page.path}?{page.query}"
-            await raw.send(f"GET {target} HTTP/1.1\r\nHost: {page.netloc}\r\n\r\n".encode())
-            back = (await raw.answer(bodiless=True)).headers["location"]
-            await raw.close()
+            back = await agree(begun.json()["url"])
             assert back.startswith(f"{PUBLIC}/login/callback?")
             path = back.removeprefix(PUBLIC)
             stranger = await come_back(doors, path.replace("state=", "state=x"))
@@ -124,6 +118,45 @@ async def test_a_browser_comes_back_from_a_login_to_the_public_address(home: Pat
                 return bool(rows[0]["state"] == "logged-in")
 
             await doors.until(is_logged_in)
+
+
+async def agree(url: str) -> str:
+    """Open a login page as a browser does; where it is sent back to."""
+    page = urlsplit(url)
+    assert page.hostname and page.port
+    raw = Raw(*await asyncio.open_connection(page.hostname, page.port))
+    target = f"{page.path}?{page.query}"
+    await raw.send(f"GET {target} HTTP/1.1\r\nHost: {page.netloc}\r\n\r\n".encode())
+    back = (await raw.answer(bodiless=True)).headers["location"]
+    await raw.close()
+    return back
+
+
+@pytest.mark.parametrize("takes_documents", [True, False])
+async def test_the_hub_serves_its_own_client_document_and_is_known_by_its_address(
+    home: Path, takes_documents: bool
+) -> None:
+    with issuing() as issuer:
+        issuer.takes_documents = takes_documents
+        async with open_doors(home, {"remote": {"url": issuer.mcp}}, public=PUBLIC) as doors:
+            document = (await come_back(doors, "/login/client.json")).json()
+            assert document["client_id"] == f"{PUBLIC}/login/client.json"
+            # As an issuer does that has fetched it.
+            issuer.clients[document["client_id"]] = document
+            begun = await doors.ask("POST", "/api/v1/auth/remote/login", headers=EMPTY)
+            asked = dict(parse_qsl(urlsplit(begun.json()["url"]).query))
+            is_named = asked["client_id"] == document["client_id"]
+            assert (is_named, len(issuer.registrations)) == (takes_documents, not takes_documents)
+
+            path = (await agree(begun.json()["url"])).removeprefix(PUBLIC)
+
+            assert (await come_back(doors, path)).status == 200
+
+
+async def test_a_hub_that_no_issuer_can_reach_has_no_client_document(home: Path) -> None:
+    for public in ("", f"http://{NAME}"):
+        async with open_doors(home, public=public) as doors:
+            assert (await doors.ask("GET", "/login/client.json")).status == 404
 
 
 async def come_back(doors: Doors, path: str) -> Answer:

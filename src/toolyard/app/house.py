@@ -37,6 +37,7 @@ from toolyard.features.apps.answers import ScannedAppHubs
 from toolyard.features.apps.source import Apps
 from toolyard.features.apps.store import open_apps
 from toolyard.features.auth.callback import PublicCallbacks
+from toolyard.features.auth.client_document import CLIENT_DOCUMENT
 from toolyard.features.auth.logins import Logins
 from toolyard.features.auth.member_links import MemberLinks
 from toolyard.features.auth.store import open_grants
@@ -268,7 +269,10 @@ class House:
         expected = frozenset({"configured", "catalog", *self.apps.scans})
         self.readiness = Readiness(self.board, expected)
         self.projects = ProjectFolders()
-        self.callbacks = PublicCallbacks(settings.public + LOGGED_IN) if settings.public else None
+        public = settings.public
+        self.callbacks = (
+            PublicCallbacks(public + LOGGED_IN, public + CLIENT_DOCUMENT) if public else None
+        )
         self.logins = Logins(
             self.board, self.grants, self.secrets.look_up, self.callbacks, self.member_secrets
         )

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -19,7 +17,6 @@ import pytest
 from tests.e2e.hub import PATIENCE, TOKEN, RunningHub, running_hub, toolyard
 from tests.fixtures.issuer import Issuer, issuing
 
-SDK = Path(__file__).parents[2] / "fixtures" / "sdk_login.py"
 NO_KEYRING = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
 
 
@@ -223,31 +220,6 @@ def test_a_call_that_wants_more_rights_names_the_command_and_the_next_login_asks
     assert set(issuer.scopes[-1].split()) == {"tools", "files:write", "mail:send"}
     until(lambda: is_served(hub), "the new login is not used")
     assert code(hub) == ""
-
-
-def test_a_server_of_the_sdk_is_parked_logged_in_to_and_renewed() -> None:
-    with sdk_server() as url, running_hub({"remote": {"url": url}}, env=NO_KEYRING) as hub:
-        assert code(hub) == "auth-needed"
-
-        log_in(hub)
-
-        until(lambda: server(hub)["status"] == "ready", f"not ready: {server(hub)}")
-        assert is_served(hub)
-        revoke = urllib.request.Request(url.replace("/mcp", "/revoke-all"), method="POST")
-        urllib.request.urlopen(revoke, timeout=PATIENCE).close()
-        assert is_served(hub), "the revoked token was not renewed"
-
-
-@contextmanager
-def sdk_server() -> Iterator[str]:
-    with subprocess.Popen(
-        [sys.executable, str(SDK)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
-        assert process.stdout is not None
-        try:
-            yield process.stdout.readline().strip()
-        finally:
-            process.kill()
 
 
 def test_a_login_that_nobody_renews_parks_the_server(issuer: Issuer, hub: RunningHub) -> None:

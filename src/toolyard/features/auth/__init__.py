@@ -10,6 +10,7 @@ from toolyard.features import catalog, members, secrets, servers
 FEATURE: Final = Feature(
     __name__,
     parts="source:parts",
+    pages="source:pages",
     operations="operations",
     commands=(
         CliCommand(

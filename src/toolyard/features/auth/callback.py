@@ -9,9 +9,11 @@ from contextlib import asynccontextmanager, suppress
 from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
-from toolyard.core.errors import LinkError
+import msgspec
 
-HOST: Final = "127.0.0.1"
+from toolyard.core.errors import LinkError
+from toolyard.features.auth.client_document import HOST, describe_client
+
 PATH: Final = "/callback"
 HEAD_LIMIT: Final = 16 * 1024
 HEAD_SECONDS: Final = 10.0
@@ -107,9 +109,19 @@ class Callback:
 class PublicCallbacks:
     """The logins under way whose browsers come back to the hub's public address."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, page: str = "") -> None:
+        """Take browsers at `address`; the document that describes us is at `page`."""
         self._address = address
+        self.page = page if page.startswith("https://") else ""
+        """The address of that document; empty if no issuer would fetch it."""
         self._waiting: list[Callback] = []
+
+    def describe(self) -> bytes:
+        """Return the document that describes us to issuers; empty if none would fetch it."""
+        if not self.page:
+            return b""
+        document = {"client_id": self.page, **describe_client(self._address)}
+        return msgspec.json.encode({**document, "token_endpoint_auth_method": "none"})
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Callback]:

@@ -78,6 +78,10 @@ class Logins:
         """Logins under way, by server and member."""
         self._attempts: dict[tuple[str, str], str] = {}
 
+    def describe_client(self) -> bytes:
+        """Return the document that describes us to issuers; empty if none would fetch it."""
+        return self._callbacks.describe() if self._callbacks is not None else b""
+
     async def states(self, member: str = "") -> list[LoginState]:
         """Return the logins at all servers with an address, and those that no server has any more.
 

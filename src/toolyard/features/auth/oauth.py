@@ -22,7 +22,8 @@ import msgspec
 from toolyard.core.errors import ConfigError, LinkError, ToolyardError
 from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Url
-from toolyard.features.auth.callback import HOST, Callback, PublicCallbacks, listening
+from toolyard.features.auth.callback import Callback, PublicCallbacks, listening
+from toolyard.features.auth.client_document import HOST
 from toolyard.features.auth.registration import (
     OAuthClient,
     former_callback,
@@ -75,6 +76,8 @@ async def login(
     """
     if client is None or not client.id:
         client = merge_client(client or OAuthClient(), url)
+    if callbacks is not None and not client.page:
+        client = replace(client, page=callbacks.page)
     key = grant_key(url.url, member)
     former = await asyncio.to_thread(_read, grants, key)
     scope = await asyncio.to_thread(_wanted, grants, key, former)

@@ -11,14 +11,12 @@ import msgspec
 from toolyard.core.errors import ConfigError, LinkError
 from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Url
-from toolyard.features.auth.callback import HOST
+from toolyard.features.auth.client_document import describe_client
 from toolyard.links.grants import OAuthGrant
 from toolyard.links.issuer_http import IssuerHttp
 from toolyard.links.oauth_discovery import IssuerMetadata, is_same_issuer
 from toolyard.links.token_requests import choose_method, read_client
 
-NAME: Final = "Toolyard"
-GRANT_TYPES: Final = ("authorization_code", "refresh_token")
 BY_HAND: Final = "register a client with its issuer by hand, and name it with --client-id"
 
 
@@ -41,19 +39,6 @@ def merge_client(client: OAuthClient, url: Url) -> OAuthClient:
     if named is None or named.grant != "authorization_code":
         return client
     return replace(client, id=named.client_id, secret=named.client_secret)
-
-
-def describe_client(callback: str, scope: str = "") -> JsonObject:
-    """The client that we are, as we introduce it."""
-    is_native = urlsplit(callback).hostname == HOST
-    document: JsonObject = {
-        "client_name": NAME,
-        "redirect_uris": [callback],
-        "grant_types": [*GRANT_TYPES],
-        "response_types": ["code"],
-        "application_type": "native" if is_native else "web",
-    }
-    return {**document, "scope": scope} if scope else document
 
 
 def former_callback(former: OAuthGrant | None) -> str:

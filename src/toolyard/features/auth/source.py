@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from toolyard.core.open_pages import OpenPage, PageAnswer, PageRequest
+from toolyard.features.auth.client_document import CLIENT_DOCUMENT
 from toolyard.features.auth.logins import Logins
 from toolyard.features.auth.store import Grants, open_grants
 from toolyard.records.places import RecordPlaces
@@ -20,3 +22,17 @@ def parts(yard: Yard) -> Iterable[object]:
         yield grants
     if Logins not in yard.parts:
         yield Logins(yard.board, grants, keyring_lookup(places, settings.key))
+
+
+def pages(yard: Yard) -> Sequence[OpenPage]:
+    """The document that describes the hub to issuers, if they can fetch it."""
+    document = yard.part(Logins).describe_client()
+    if not document:
+        return ()
+    kind = {"content-type": "application/json", "x-content-type-options": "nosniff"}
+    answer = PageAnswer(200, document, {**kind, "cache-control": "max-age=300"})
+
+    async def serve(request: PageRequest) -> PageAnswer:
+        return answer
+
+    return (OpenPage(CLIENT_DOCUMENT, ("GET",), serve),)
