@@ -43,7 +43,7 @@ test-ui: $(VENV)/.dev ## the page in a real browser (TOOLYARD_SHOTS=FOLDER keeps
 	@PYTHON=$(BIN)/python scripts/browser.sh
 	@scripts/alone.sh $(BIN)/python -m pytest -m ui tests/ui $(ARGS)
 
-test-k8s: $(VENV)/.dev ## build a whole kubernetes once, start it, run servers in it, stop it
+test-k8s: $(VENV)/.dev ## build a whole kubernetes once, start it, run servers and the chart in it, stop it
 	@PYTHON=$(BIN)/python scripts/kube/test.sh $(ARGS)
 
 test-image: $(VENV)/.dev ## build the container image and run it (TOOLYARD_IMAGE_BASE=FILE.tar where no registry is)

@@ -20,7 +20,7 @@ stop() {
 }
 
 kubectl delete pods --all -A --grace-period=1 --timeout=20s >/dev/null 2>&1
-for each in kubelet controllers scheduler apiserver etcd; do stop "$each"; done
+for each in dns proxy kubelet controllers scheduler apiserver etcd; do stop "$each"; done
 docker ps -aq 2>/dev/null | xargs -r docker rm -f >/dev/null 2>&1
 stop dockerd
 awk -v under="$state/" 'index($2, under) == 1 { print $2 }' /proc/mounts | sort -r | xargs -r umount 2>/dev/null

@@ -3,7 +3,8 @@
 # engine of its own, so that nothing of this machine is touched. Needs root.
 #
 # usage: up.sh STATE_DIRECTORY [cache directory]
-# Then:  STATE_DIRECTORY/kubeconfig, STATE_DIRECTORY/docker.sock, image python:local
+# Then:  STATE_DIRECTORY/kubeconfig, STATE_DIRECTORY/docker.sock, image python:local; Services are
+#        reached from here by their addresses, and from pods by their names, too
 set -euo pipefail
 
 state=${1:?state directory}
@@ -11,18 +12,20 @@ cache=${2:-${XDG_CACHE_HOME:-$HOME/.cache}/toolyard-kube}
 space=toolyard-kube
 here=10.197.0.1
 node=10.197.0.2
+services=10.96.0.0/16
 
 say() { echo "kube: $*" >&2; }
 fail() { say "$*"; exit 77; }
 
 [ "$(id -u)" = 0 ] || fail "needs root, for a network namespace and an engine"
-for each in dockerd runc etcd kubectl openssl ip nsenter socat; do
+for each in dockerd runc etcd kubectl openssl ip nsenter socat iptables conntrack python3; do
   command -v "$each" >/dev/null || fail "needs $each"
 done
-[ -x "$cache/bin/kubelet" ] || fail "not built; run build.sh first"
+[ -x "$cache/bin/kubelet" ] && [ -x "$cache/bin/kube-proxy" ] || fail "not built; run build.sh first"
 [ ! -e "/run/netns/$space" ] || fail "there is one already; run down.sh first"
 
 mkdir -p "$state"/{log,pid}
+scripts=$(cd "$(dirname "$0")" && pwd)
 state=$(realpath "$state")
 bin=$(realpath "$cache/bin")
 cd "$state"
@@ -112,8 +115,24 @@ cgroupDriver: cgroupfs
 enforceNodeAllocatable: []
 failSwapOn: false
 resolvConf: /dev/null
+clusterDNS: ["$node"]
+clusterDomain: cluster.local
 imageGCHighThresholdPercent: 100
 evictionHard: {memory.available: "100Mi", nodefs.available: "1%", imagefs.available: "1%"}
+X
+}
+
+write_proxy() {
+  cat >proxy.yaml <<X
+apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+clientConnection: {kubeconfig: "$state/kubeconfig"}
+mode: iptables
+clusterCIDR: 172.17.0.0/16
+hostnameOverride: node
+healthzBindAddress: 127.0.0.1:10256
+metricsBindAddress: 127.0.0.1:10249
+conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
 X
 }
 
@@ -158,7 +177,7 @@ begin etcd etcd --data-dir "$state/etcd" --unsafe-no-fsync --listen-client-urls 
 cat >api.sh <<X
 #!/bin/sh
 exec "$bin/kube-apiserver" --etcd-servers=http://127.0.0.1:2379 --bind-address=$node --advertise-address=$node \\
-  --secure-port=16443 --cert-dir="$state/certs" --service-cluster-ip-range=10.96.0.0/16 \\
+  --secure-port=16443 --cert-dir="$state/certs" --service-cluster-ip-range=$services \\
   --service-account-key-file="$state/accounts.pub" --service-account-signing-key-file="$state/accounts.key" \\
   --service-account-issuer=https://kubernetes.default.svc --token-auth-file="$state/tokens.csv" \\
   --authorization-mode=Node,RBAC --allow-privileged=true --endpoint-reconciler-type=none \\
@@ -182,6 +201,12 @@ make_python_image
 begin kubelet "$bin/kubelet" --kubeconfig=kubeconfig --config=kubelet.yaml --root-dir="$state/kubelet" \
   --cert-dir="$state/kubelet-pki" --container-runtime=docker --docker-endpoint="unix://$state/docker.sock" \
   --pod-infra-container-image=pause:local --hostname-override=node --node-ip="$node"
+write_proxy
+# The engine lets nothing through that it does not know, and Services it does not.
+nsenter "--net=/run/netns/$space" iptables --policy FORWARD ACCEPT
+begin proxy "$bin/kube-proxy" --config=proxy.yaml
+begin dns python3 "$scripts/dns.py" "$node" "$state"
+ip route replace "$services" via "$node"
 until_true 300 sh -c 'kubectl get nodes | grep -q " Ready"'
 until_true 100 kubectl get serviceaccount default
 say "ready: KUBECONFIG=$state/kubeconfig"

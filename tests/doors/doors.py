@@ -120,16 +120,19 @@ class Doors:
 
     port: int
     home: Path
+    address: str = "127.0.0.1"
+    name: str = ""
+    """The name by which it is called, if not by that address."""
 
     @property
     def host(self) -> str:
         """The right value of the Host header."""
-        return f"127.0.0.1:{self.port}"
+        return f"{self.name or self.address}:{self.port}"
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[Raw]:
         """A connection, closed in the end."""
-        raw = Raw(*await asyncio.open_connection("127.0.0.1", self.port))
+        raw = Raw(*await asyncio.open_connection(self.address, self.port))
         try:
             yield raw
         finally:

@@ -50,13 +50,16 @@ async def balanced(
 
 
 @contextmanager
-def running_servers(resources: Sequence[str] = ()) -> Iterator[Mapping[str, Any]]:
+def running_servers(
+    resources: Sequence[str] = (), host: str = "127.0.0.1"
+) -> Iterator[Mapping[str, Any]]:
     """A server of each era, with resources of these names; gives their entries."""
+    place = ("--host", host)
+    legacy = ("--name", OLD, "--era", "legacy", "--tasks", *_named(OLD, resources))
+    modern = ("--name", NEW, "--era", "modern", *_named(NEW, resources))
     with (
-        running_http_stub(
-            "--name", OLD, "--era", "legacy", "--tasks", *_named(OLD, resources)
-        ) as old,
-        running_http_stub("--name", NEW, "--era", "modern", *_named(NEW, resources)) as new,
+        running_http_stub(*place, *legacy) as old,
+        running_http_stub(*place, *modern) as new,
     ):
         yield {OLD: {"url": old}, NEW: {"url": new}}
 

@@ -59,9 +59,10 @@ class Outcomes:
 class Caller:
     """A client that calls, answers what it is asked, and follows its tasks."""
 
-    def __init__(self, name: str, port: int, outcomes: Outcomes) -> None:
+    def __init__(self, name: str, where: int | Doors, outcomes: Outcomes) -> None:
+        """Call at a port of this machine, or elsewhere."""
         self.name = name
-        self.doors = Doors(port, Path())
+        self.doors = where if isinstance(where, Doors) else Doors(where, Path())
         self.outcomes = outcomes
         self.heard: list[Json] = []
         """What it was told while its last call was under way."""
@@ -153,7 +154,7 @@ class Caller:
         """A connection that nobody uses."""
         if self._idle:
             return self._idle.pop()
-        return Raw(*await asyncio.open_connection("127.0.0.1", self.doors.port))
+        return Raw(*await asyncio.open_connection(self.doors.address, self.doors.port))
 
     async def post(self, raw: Raw, message: Json) -> dict[str, str]:
         """Send a message; the headers of what comes back."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.doors.doors import Doors
 from tests.fleet.load import NEW, OLD, LegacyCaller, ModernCaller, Outcomes, Worker
 from tests.fleet.subscribers import Subscriber
 
@@ -13,20 +14,20 @@ SESSIONS = CALLERS + 2
 """Begun by the legacy clients; more were lost."""
 
 
-def callers(port: int, outcomes: Outcomes) -> list[Worker]:
+def callers(where: int | Doors, outcomes: Outcomes) -> list[Worker]:
     """Clients that call."""
     kinds = (ModernCaller, LegacyCaller) * CALLERS
-    return [kind(f"c{number}", port, outcomes) for number, kind in enumerate(kinds)]
+    return [kind(f"c{number}", where, outcomes) for number, kind in enumerate(kinds)]
 
 
-def mixed_load(port: int, outcomes: Outcomes) -> list[Worker]:
+def mixed_load(where: int | Doors, outcomes: Outcomes) -> list[Worker]:
     """Clients that call, and clients that follow."""
     kinds = (LegacyCaller, LegacyCaller, ModernCaller, ModernCaller)
     followers = [
-        Subscriber(kind(name, port, outcomes), server)
+        Subscriber(kind(name, where, outcomes), server)
         for kind, (name, server) in zip(kinds, FOLLOWERS.items(), strict=True)
     ]
-    return [*callers(port, outcomes), *followers]
+    return [*callers(where, outcomes), *followers]
 
 
 def check(outcomes: Outcomes) -> None:
