@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.doors.doors import Doors, Json, mirrored, modern, open_doors
 from tests.e2e.hub import environment
 from tests.fixtures.hubs import names, order, sees, send, stub, two_hubs
+from tests.fixtures.ports import free_port
 from tests.fixtures.postgres import PostgresServer, SharedYard
 from tests.fixtures.stub_run import stub_command
 from toolyard.core.model import ServerId
@@ -99,6 +100,17 @@ async def test_while_the_database_is_away_calls_go_on_and_orders_are_refused(
         await sees(b, "/status", lambda status: not status["problems"])
         await order(a, "PUT", "/profiles/few", {"allow": ["one"]})
         await sees(b, "/profiles", lambda answer: "few" in names("profiles")(answer))
+
+
+async def test_a_hub_whose_database_was_never_there_refuses_every_order_alike(home: Path) -> None:
+    nowhere = f"postgresql://toolyard@127.0.0.1:{free_port()}/toolyard"
+    async with open_doors(home, database=nowhere) as hub:
+        for method, path, body in (
+            ("POST", "/servers", {"name": "one", "entry": stub("one")}),
+            ("PUT", "/profiles/few", {"allow": ["one"]}),
+        ):
+            answer = await send(hub, method, path, body)
+            assert (answer.status, answer.json().get("code")) == (503, "database-away"), answer
 
 
 def has_offers(yard: SharedYard, name: str) -> bool:

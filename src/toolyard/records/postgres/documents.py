@@ -36,6 +36,7 @@ class SharedDocument:
     """A document with one member, below which every record of a kind stands."""
 
     def __init__(self, database: SharedDatabase, kind: str, top: str) -> None:
+        self._database = database
         self._records: PostgresRecords[Any] = PostgresRecords(database, PlainCodec(), (kind,))
         self._top = top
         self.place = f"the database {database.name}"
@@ -83,6 +84,7 @@ class SharedDocument:
     def _read(self) -> tuple[dict[str, Any], dict[str, int]]:
         kept = self._records.read()
         if kept.failure is not None:
+            self._database.read()  # fails likewise: whether the database is away is in the kind
             raise StoreError(kept.failure.text, kept.failure.hint)
         return kept.values, kept.versions
 
