@@ -177,6 +177,12 @@ def _claim(text: str) -> str:
     return text
 
 
+def _client(text: str) -> str:
+    if not 0 < len(text) <= 500 or not _is_visible(text):
+        raise ValueError("up to 500 visible ASCII characters, as the issuer gave it")
+    return text
+
+
 def _token(text: str) -> str:
     if len(text) < TOKEN_SHORTEST or not _is_visible(text):
         raise ValueError(f"{TOKEN_SHORTEST} or more visible ASCII characters, without spaces")
@@ -240,6 +246,8 @@ class Settings:
     audience: tuple[str, ...] = ()
     scopes: tuple[str, ...] = ()
     groups_claim: str = "groups"
+    page_client: str = ""
+    page_client_secret: str | None = field(default=None, repr=False)
     key: tuple[str, ...] = field(default=(), repr=False)
     replica: str = ""
     probe_port: int = 0
@@ -357,6 +365,18 @@ SETTINGS: Final = (
     ),
     Setting("scopes", _words, "Scopes that those tokens must have; blanks between them."),
     Setting("groups_claim", _claim, "The claim of those tokens that lists the groups of a person."),
+    Setting(
+        "page_client",
+        _client,
+        "The client id of the page at that issuer, where people log in on the page; needed if the "
+        "issuer registers nobody by itself.",
+    ),
+    Setting(
+        "page_client_secret",
+        _client,
+        "The secret of that client, if the issuer gave it one.",
+        is_secret=True,
+    ),
     Setting(
         "key",
         _keys,

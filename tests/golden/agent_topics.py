@@ -169,6 +169,11 @@ async def members(record: Recorder) -> None:
         await yard.ask("PUT", f"{admissions}/guests", {"profiles": ["review"], "tier": "read"})
         await yard.ask("PUT", f"{admissions}/guests", {"profiles": ["review"], "tier": "all"})
         await yard.ask("GET", "/api/v1/my/self")
+        for name in ("calls", "events", "sessions"):
+            await yard.ask("GET", f"/api/v1/my/{name}")
+        await yard.ask("DELETE", "/api/v1/my/sessions/none")
+        await yard.ask("GET", "/api/v1/sessions")
+        await yard.ask("DELETE", "/api/v1/sessions/none")
         await yard.ask("GET", "/api/v1/my/secrets")
         await yard.ask("GET", "/api/v1/my/logins")
         await yard.ask("POST", "/api/v1/my/logins/one/login")

@@ -13,6 +13,7 @@ from tests.ui.conftest import entered, kitchen
 from tests.ui.gallery import gallery
 from tests.ui.looks import FEW_LOOKS, check_look, keep, look
 from tests.ui.orders import order
+from tests.ui.test_people import MEMBER_PAGES
 
 pytestmark = pytest.mark.ui
 INDEX = Path(__file__).parents[2] / "src/toolyard/doors/page/ui/pages/index.js"
@@ -41,6 +42,9 @@ PAGES = {
     "profiles/review": "review",
     "apps": "Apps",
     "access": "Tokens",
+    "access/members": "Members",
+    "access/groups": "Groups",
+    "access/sessions": "Sessions",
     "access/secrets": "Secrets",
     "access/logins": "Logins",
     "settings": "Settings",
@@ -55,7 +59,9 @@ def test_every_page_is_among_those_that_are_looked_at() -> None:
     unseen = [
         route
         for route in routes
-        if not any(re.fullmatch(re.sub(r":\w+", "[^/]+", route), path) for path in PAGES)
+        if not any(
+            re.fullmatch(re.sub(r":\w+", "[^/]+", route), path) for path in (*PAGES, *MEMBER_PAGES)
+        )
     ]
     assert unseen == []
 

@@ -34,7 +34,7 @@ from toolyard.doors.rest.well_known import well_known_routes
 from toolyard.doors.stdio.socket_door import SocketDoor
 from toolyard.features.authorization.preview import PathViews
 from toolyard.features.hub.links import PageLinks
-from toolyard.features.members.source import find_identity
+from toolyard.features.members.source import find_identity, make_page_logins
 from toolyard.features.tokens.store import TokensFile
 from toolyard.records.runfile import HubState, RunDir
 from toolyard.relay.guests import Guests
@@ -43,6 +43,8 @@ from toolyard.settings import in_force
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
+
+    from toolyard.features.members.page_login import PageLogins
 
 log = logging.getLogger(__name__)
 
@@ -68,8 +70,10 @@ async def open_doors(
         idle_seconds=settings.session_idle,
     )
     house.dismissals.listen(door.dismiss)
+    house.dismissals.listen_for_ends(door.end_sessions)
     unread = Unread(settings.unread_limit, asyncio.get_running_loop().time)
     server = _make_server(house, door, listeners, token, unread)
+    house.dismissals.listen(lambda _is_gone: server.review())
     lines = SocketDoor(
         house.relay,
         house.projects,
@@ -113,14 +117,15 @@ def _make_server(
 ) -> HttpServer:
     """The HTTP doors behind their gate."""
     settings, sessions, port = house.settings, PageSessions(), listeners.door.port
+    logins = make_page_logins(house.yard, house.fleet.seal, house.url)
 
     def link() -> str:
         return f"{open_url(settings, port)}/open?code={sessions.new_code()}"
 
     return HttpServer(
-        _make_gate(house, listeners, token, sessions),
+        _make_gate(house, listeners, token, sessions, logins),
         door,
-        _make_rest(house, door, sessions, link),
+        _make_rest(house, door, sessions, link, logins),
         unread,
         limit=settings.client_message_limit,
         connections=settings.connection_limit,
@@ -168,7 +173,13 @@ async def _open_to_peers(
         await lent.close()
 
 
-def _make_gate(house: House, listeners: Listeners, token: str, sessions: PageSessions) -> Gate:
+def _make_gate(
+    house: House,
+    listeners: Listeners,
+    token: str,
+    sessions: PageSessions,
+    logins: PageLogins | None,
+) -> Gate:
     """The gate that every request over HTTP passes."""
     settings = house.settings
     here = [f"{name}:{listeners.here.port}" for name in NAMES]
@@ -183,6 +194,7 @@ def _make_gate(house: House, listeners: Listeners, token: str, sessions: PageSes
         is_reached_as=house.sites.is_reached_as,
         people=find_identity(house.yard),
         open_paths=[page.path for page in house.pages],
+        find_member=logins.recognise if logins is not None else lambda _key, _path: None,
     )
 
 
@@ -252,7 +264,11 @@ async def _wait_first_picture(house: House) -> None:
 
 
 def _make_rest(
-    house: House, door: HttpDoor, sessions: PageSessions, link: Callable[[], str]
+    house: House,
+    door: HttpDoor,
+    sessions: PageSessions,
+    link: Callable[[], str],
+    logins: PageLogins | None,
 ) -> ASGIApp:
     """The application of all doors but MCP's: the control API and the page."""
 
@@ -268,7 +284,8 @@ def _make_rest(
     identity = find_identity(house.yard)
     login = [] if identity is None else well_known_routes(identity)
     links = None if identity is None else house.member_links
-    pages = [*login, *open_routes(house.pages), *Pages(sessions, bring, links).routes()]
+    page = Pages(sessions, bring, links, logins)
+    pages = [*login, *open_routes(house.pages), *page.routes()]
     return make_app(house.operations, house.yard, pages)
 
 

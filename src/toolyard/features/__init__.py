@@ -23,6 +23,7 @@ from toolyard.features import (
     hub,
     lock,
     members,
+    own,
     packages,
     policies,
     profiles,
@@ -30,6 +31,7 @@ from toolyard.features import (
     scan,
     secrets,
     servers,
+    sessions,
     setup,
     sharing,
     tokens,
@@ -63,6 +65,8 @@ FEATURES: Final[tuple[Feature, ...]] = (
     lock.FEATURE,
     members.FEATURE,
     authorization.FEATURE,
+    own.FEATURE,
+    sessions.FEATURE,
     transfer.FEATURE,
 )
 """In the order in which the help lists their commands."""

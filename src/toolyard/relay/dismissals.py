@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from toolyard.core.caller import Caller
+from toolyard.relay.session import Session
 
+IsMeant = Callable[[Session], bool]
+"""Tells of a session whether it is to end."""
 IsGone = Callable[[Caller], bool]
 """Tells of a caller whether it is let in no longer."""
 IsAccountGone = Callable[[str], bool]
@@ -20,10 +23,19 @@ class Dismissals:
         self._servers: list[Callable[[Callable[[str], bool]], None]] = []
         self._memories: list[Callable[[Collection[str]], None]] = []
         self._keepers: list[Callable[[IsAccountGone], None]] = []
+        self._enders: list[Callable[[IsMeant], int]] = []
 
     def listen(self, dismiss: Callable[[IsGone], None]) -> None:
         """Add a door: `dismiss` ends what some callers have opened there."""
         self._doors.append(dismiss)
+
+    def listen_for_ends(self, end_sessions: Callable[[IsMeant], int]) -> None:
+        """Add a door whose sessions can be ended: `end_sessions` returns how many it ended."""
+        self._enders.append(end_sessions)
+
+    def end_sessions(self, is_meant: IsMeant) -> int:
+        """End such sessions; return how many there were. Call it on the loop of the doors."""
+        return sum(end(is_meant) for end in self._enders)
 
     def dismiss(self, caller: Caller) -> None:
         """End everything that a caller has opened; call it on the event loop of the doors."""

@@ -138,10 +138,14 @@ class Subscriptions:
                 listener.tell(method, {})
 
     @property
+    def listening(self) -> list[Session]:
+        """Those of modern clients that listen now."""
+        return [listener.request.session for listener in self._listeners]
+
+    @property
     def view_keys(self) -> set[ViewKey | None]:
         """The views of the clients that are there."""
-        listening = (listener.request.session for listener in self._listeners)
-        return {session.view_key for session in (*self.sessions, *listening)}
+        return {session.view_key for session in (*self.sessions, *self.listening)}
 
     def own_updated(self, own: Mapping[ViewKey | None, frozenset[str]]) -> bool:
         """Tell who follows a resource of the hub's own that it changed; false if nobody does."""

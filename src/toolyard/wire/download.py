@@ -9,6 +9,7 @@ import http.client
 import socket
 import ssl
 import time
+from collections.abc import Mapping
 from contextlib import closing
 from typing import Final
 from urllib.parse import urlsplit
@@ -35,13 +36,36 @@ def download_json(url: str, limit: int, host: str = "") -> tuple[int, bytes]:
         TimeoutError: It takes too long.
         OSError: Nobody answers, or not in HTTP.
     """
+    return _send("GET", url, limit, {}, host=host)
+
+
+def post(url: str, body: bytes, headers: Mapping[str, str], limit: int) -> tuple[int, bytes]:
+    """Send a body to an address; return the status and the body of the answer.
+
+    Raises:
+        TooLargeError: The answer has more bytes than `limit`.
+        TimeoutError: It takes too long.
+        OSError: Nobody answers, or not in HTTP.
+    """
+    return _send("POST", url, limit, headers, body)
+
+
+def _send(
+    method: str,
+    url: str,
+    limit: int,
+    headers: Mapping[str, str],
+    body: bytes | None = None,
+    host: str = "",
+) -> tuple[int, bytes]:
     parts = urlsplit(url)
     kind = _PinnedHttps if parts.scheme == "https" else _PinnedHttp
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    head = {"Accept": "application/json", **headers}
     try:
         with closing(kind(parts.hostname or "", parts.port, timeout=STEP_SECONDS)) as connection:
             connection.pinned = host
-            connection.request("GET", target, headers={"Accept": "application/json"})
+            connection.request(method, target, body, head)
             response = connection.getresponse()
             return response.status, _read(response, limit)
     except (http.client.HTTPException, UnicodeError) as error:

@@ -131,6 +131,13 @@ class HttpDoor:
             if is_gone(caller):
                 request.abandon()
 
+    def end_sessions(self, is_meant: Callable[[Session], bool]) -> int:
+        """End sessions, and what listens without one; return how many there were."""
+        listening = [request for request in self._listeners if is_meant(request.session)]
+        for request in listening:
+            request.abandon()
+        return len(listening) + self._sessions.delete_all(is_meant)
+
     def end_elsewhere(self, session: bytes) -> None:
         """A session was ended at another replica; `session` stands for its id."""
         self._sessions.end_elsewhere(session.hex())

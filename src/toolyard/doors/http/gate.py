@@ -15,6 +15,8 @@ from toolyard.doors.http.address import bracketed
 from toolyard.doors.http.path_scope import LOCAL, MCP, WHOLE, read_scope
 
 Pairs = list[tuple[bytes, bytes]]
+FindMember = Callable[[bytes, str], Caller | TurnedAway | None]
+"""Returns the member whom the key of a page lets in at a path; None if it is no such key."""
 
 NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 LOGGED_IN: Final = "/login/callback"
@@ -84,12 +86,15 @@ class Gate:
         is_reached_as: Callable[[str], bool] = lambda _host: False,
         people: People | None = None,
         open_paths: Iterable[str] = (),
+        find_member: FindMember = lambda _key, _path: None,
     ) -> None:
         """Let in who comes to `host` and `port`, to one of `hosts`, or by a way that was opened.
 
         `is_reached_as` tells whether a host and port, in lower case, are such a way; `people` are
-        let in by their own name. Everybody may come to `open_paths`.
+        let in by their own name, on the page by the keys that `find_member` knows. Everybody may
+        come to `open_paths`.
         """
+        self._find_member = find_member
         self.people = people
         self._open_paths = frozenset(open_paths)
         self._bearer = _SCHEME + token.encode()
@@ -153,8 +158,11 @@ class Gate:
         if path in self._open_paths:
             return VISITOR
         token = bearer[len(_SCHEME) :] if bearer.startswith(_SCHEME) else b""
-        if token and path.startswith(API) and self._is_page(token):
-            return PAGE
+        if token and path.startswith(API):
+            if self._is_page(token):
+                return PAGE
+            if (member := self._find_member(token, path)) is not None:
+                return member
         if self.people is not None and token.startswith(_JWT):
             judged = self.people.recognise(token, path)
             if isinstance(judged, Caller):

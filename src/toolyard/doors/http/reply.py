@@ -79,6 +79,10 @@ class ResponseWriter(Protocol):
         """Wait while the client is behind."""
         ...
 
+    def abort(self) -> None:
+        """Hang up at once."""
+        ...
+
 
 class HttpReply(Struct, eq=False):
     """The way back for one request: an answer at once, or a stream."""

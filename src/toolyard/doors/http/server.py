@@ -75,6 +75,8 @@ class HttpServer:
         """Those on which nobody has shown a token yet, the oldest first."""
         self._idle = asyncio.Event()
         self._is_leaving = False
+        self._streams: dict[HttpReply, Request] = {}
+        """The requests of members beside the MCP door that are being served."""
 
     async def run(self, listeners: Sequence[BoundDoor], stop: asyncio.Event) -> None:
         """Serve until told to stop, then let what is under way finish, within bounds."""
@@ -140,6 +142,8 @@ class HttpServer:
             connection.is_known = True
             self._strangers.pop(connection, None)
         request.caller = judged
+        if judged.member:
+            request.arrived_at = connection.here
         return None
 
     def refuse(self, reply: HttpReply, refused: TurnedAway) -> None:
@@ -176,7 +180,25 @@ class HttpServer:
         if request.path == MCP or request.path.startswith(BELOW):
             self._mcp.serve(request, reply)
         else:
-            self._tasks.start(serve_app(self._rest, request, reply))
+            self._tasks.start(self._serve_app(request, reply))
+
+    async def _serve_app(self, request: Request, reply: HttpReply) -> None:
+        if request.caller.member:
+            self._streams[reply] = request
+        try:
+            await serve_app(self._rest, request, reply)
+        finally:
+            self._streams.pop(reply, None)
+
+    def review(self) -> None:
+        """Hang up on members who listen to what they may not hear any more."""
+        for reply, request in list(self._streams.items()):
+            judged = self._gate.judge(
+                request.path, request.headers, request.authority, request.arrived_at
+            )
+            # What is no stream is answered in a moment, also to whoever ended their own rights.
+            if reply.streaming and isinstance(judged, TurnedAway):
+                reply.writer.abort()
 
     def opened(self, connection: InboundConnection) -> None:
         """Keep a connection; where there is no room, that of a stranger ends for it."""

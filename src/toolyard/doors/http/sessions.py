@@ -180,6 +180,13 @@ class HttpSessions:
         self._relay.takeover.forget(client.session)
         self.end(client.id)
 
+    def delete_all(self, is_meant: Callable[[Session], bool]) -> int:
+        """End such sessions for good; return how many there were."""
+        meant = [client for client in self._sessions.values() if is_meant(client.session)]
+        for client in meant:
+            self.delete(client)
+        return len(meant)
+
     def end_all(self) -> None:
         """End every session."""
         for id_ in list(self._sessions):

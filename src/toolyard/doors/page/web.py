@@ -24,6 +24,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from toolyard.doors.http.gate import LOGGED_IN, LOGIN_FOR
+from toolyard.doors.page.entrance import MemberLogins, login_routes
 from toolyard.doors.rest.errors import problem
 
 BringBack = Callable[[Mapping[str, str]], tuple[int, str]]
@@ -154,14 +155,17 @@ class Pages:
         sessions: PageSessions,
         bring: BringBack | None = None,
         links: LinkPages | None = None,
+        logins: MemberLogins | None = None,
     ) -> None:
         """Let in by `sessions`; `bring` takes what browsers bring back from logins at servers.
 
-        `links` are the pages of members, if there can be any.
+        `links` are the pages of members, if there can be any; by `logins` they come in by their
+        own name.
         """
         self._sessions = sessions
         self._bring = bring
         self._links = links
+        self._logins = logins
 
     def routes(self) -> list[Route]:
         """The routes of this door."""
@@ -170,6 +174,7 @@ class Pages:
         return [
             *logged_in,
             *([] if self._links is None else [Route(link, self._link, methods=["GET", "POST"])]),
+            *([] if self._logins is None else login_routes(self._logins)),
             Route("/", _top),
             # Looking at the link leaves its code alone: mail programs and chats do that too.
             Route("/open", _shell),

@@ -21,6 +21,7 @@ from toolyard.core.model import Problem
 from toolyard.core.problems import ProblemCode
 from toolyard.features.members.directory import USE_SECONDS, MemberDirectory
 from toolyard.features.members.issuer import TokenIssuer
+from toolyard.features.members.model import Person
 from toolyard.features.members.verifying import (
     InvalidTokenError,
     UnknownKeyError,
@@ -83,6 +84,14 @@ class _Proven:
     """A client goes on calling at one path: its next call is not judged anew."""
 
 
+@dataclass(frozen=True, slots=True)
+class LoggedIn:
+    """Somebody whose token lets them in, and the time at which it ends."""
+
+    person: Person
+    expires: float
+
+
 class Identities:
     """The people who come in by their own name; it lives on the loop of the doors."""
 
@@ -123,6 +132,24 @@ class Identities:
             except InvalidTokenError as error:
                 return self._refuse(error, path)
         return self._admit(proven, path)
+
+    async def log_in(self, token: bytes) -> LoggedIn | TurnedAway:
+        """Return whom a token lets in at the whole hub; the issuer is asked if need be."""
+        judged = self.recognise(token, MCP)
+        if judged is None:
+            await self.learn()
+            judged = self.recognise(token, MCP)
+        if judged is None:
+            return TurnedAway(503, "the login service does not answer; try again in a minute")
+        if isinstance(judged, TurnedAway):
+            return judged
+        proven = self._proven[hashlib.sha256(token).digest()].token
+        return LoggedIn(proven.person, proven.expires)
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """The scopes that every token must have."""
+        return self._rules.scopes
 
     async def learn(self) -> None:
         """Ask the issuer for its keys, unless that was done a moment ago."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -21,11 +22,13 @@ from toolyard.records.places import RecordPlaces
 from toolyard.records.protocol import Kept
 from toolyard.relay.dismissals import Dismissals
 from toolyard.settings import OWN, Settings
+from toolyard.wire.seal import Seal
 from toolyard.yard import HubLife, Yard
 
 if TYPE_CHECKING:
     from toolyard.features.members.identity import Identities
     from toolyard.features.members.own_issuer import OwnIssuer
+    from toolyard.features.members.page_login import PageLogins
 
 log = logging.getLogger(__name__)
 
@@ -123,6 +126,30 @@ def find_label(yard: Yard, key: str) -> str:
     directory = yard.part(MemberDirectory)
     member = directory.get(key)
     return member.label if member is not None and directory.caller(key) is not None else ""
+
+
+def make_page_logins(yard: Yard, seal: Seal | None, near: str) -> PageLogins | None:
+    """Build what lets people log in on the page; None where nobody comes in by their name.
+
+    Args:
+        seal: That of all replicas; without one, what is begun here ends with this hub.
+        near: The address of this hub on this machine.
+    """
+    identity = find_identity(yard)
+    if identity is None:
+        return None
+    from toolyard.features.members.page_client import PageClient, TokenRequests
+    from toolyard.features.members.page_login import PageLogins
+
+    settings = yard.part(Settings)
+    client = None
+    if settings.page_client:
+        client = PageClient(settings.page_client, settings.page_client_secret or "")
+    home = yard.part(HubLife).url
+    own = near if settings.issuer == OWN else ""
+    requests = TokenRequests(home, client, time.monotonic, near=own)
+    own_seal = seal or Seal([secrets.token_urlsafe(32)])
+    return PageLogins(identity, yard.part(MemberDirectory), requests, own_seal, time.time)
 
 
 class IssuerSource:

@@ -3,26 +3,36 @@
 import "./lib/menus.js";
 import { byId, h, render } from "./lib/dom.js";
 import { keepFocus } from "./lib/focus.js";
-import { begin, enter, retry, state, tell, watch } from "./lib/store.js";
+import {
+  begin,
+  enter,
+  isNamed,
+  isPlainMember,
+  refresh,
+  retry,
+  state,
+  tell,
+  watch,
+} from "./lib/store.js";
 import { remember } from "./lib/memory.js";
 import { openFinder } from "./lib/finder.js";
 import { button, confirmed, empty, link, say } from "./lib/parts.js";
 import { count, exact, visible } from "./lib/words.js";
-import { pages, sectionOf, sections } from "./pages/index.js";
+import { sectionOf, sectionsFor } from "./pages/index.js";
 
 const main = byId("main");
 const head = byId("head");
-const routes = pages.map((page) => ({ page, parts: page.path.split("/") }));
 let current = null;
 let wanted = ""; // the id that the address names, until it is on the page
 
 function match(path) {
   const parts = path.replace(/\/+$/, "").split("/");
-  for (const route of routes) {
-    if (route.parts.length !== parts.length) continue;
+  for (const page of sectionsFor(state.me).flatMap((section) => section.pages)) {
+    const wants = page.path.split("/");
+    if (wants.length !== parts.length) continue;
     /** @type {Record<string, string>} */
     const params = {};
-    const fits = route.parts.every((part, at) => {
+    const fits = wants.every((part, at) => {
       if (!part.startsWith(":")) return part === parts[at];
       try {
         params[part.slice(1)] = decodeURIComponent(parts[at]);
@@ -31,7 +41,7 @@ function match(path) {
       }
       return true;
     });
-    if (fits) return { page: route.page, params };
+    if (fits) return { page, params };
   }
   return null;
 }
@@ -68,14 +78,19 @@ async function mayLeave() {
 
 export async function go(path) {
   if (!(await mayLeave())) return;
-  const visit = await prepare(new URL(path, location.href).pathname);
+  const home = sectionsFor(state.me)[0].pages[0].path;
+  const target = path === "/ui" ? home : path;
+  const visit = await prepare(new URL(target, location.href).pathname);
   if (!visit) return;
-  history.pushState(null, "", path);
+  history.pushState(null, "", target);
   main.focus({ preventScroll: true });
   show(visit);
 }
 
 async function arrive() {
+  // The first page of a member is another than the hub's owner has.
+  if (isPlainMember() && location.pathname === "/ui")
+    history.replaceState(null, "", sectionsFor(state.me)[0].pages[0].path);
   const visit = await prepare(location.pathname);
   if (visit) show(visit);
 }
@@ -146,18 +161,55 @@ function reach() {
 }
 
 function nowhere() {
-  return empty("There is nothing at this address.", h("p", null, link("/ui", "See all servers")));
+  const words = isPlainMember() ? "See your clients" : "See all servers";
+  return empty("There is nothing at this address.", h("p", null, link("/ui", words)));
 }
 
 const reload = () => location.reload();
 
-function letIn() {
+const sentence = (why) => h("p", null, `${visible(why[0].toUpperCase() + why.slice(1))}.`);
+
+async function logIn() {
+  const { begin: leave } = await import("./lib/login.js");
+  const isPage = location.pathname.startsWith("/ui/") && location.pathname !== "/ui/login";
+  try {
+    await leave(isPage ? location.pathname + location.search : "/ui");
+  } catch (error) {
+    tell({ entrance: error });
+  }
+}
+
+async function logOut() {
+  (await import("./lib/login.js")).logOut();
+}
+
+// People come in by their own name here; the printed link is for whoever runs the hub.
+function askName() {
   const why = state.entrance?.message;
   return h(
     "div",
     { class: "empty" },
+    h("h1", null, "Log in"),
+    why ? sentence(why) : h("p", null, "This hub wants to know who you are."),
+    h("p", { class: "row" }, button("Log in", logIn, { class: "main" })),
+    h(
+      "p",
+      { class: "quiet" },
+      "If you run this hub, ",
+      h("code", null, "toolyard status"),
+      " prints a link that opens the page, too.",
+    ),
+  );
+}
+
+function letIn() {
+  const why = state.entrance?.message;
+  if (state.canLogIn) return askName();
+  return h(
+    "div",
+    { class: "empty" },
     h("h1", null, "This browser is not let in"),
-    why ? h("p", null, `${visible(why[0].toUpperCase() + why.slice(1))}.`) : null,
+    why ? sentence(why) : null,
     h(
       "p",
       null,
@@ -242,17 +294,33 @@ function entry(section, here) {
   );
 }
 
+// Whose page it is, and the way out of it.
+function who() {
+  const { me } = state;
+  if (!me || !state.isLetIn) return null;
+  const name = visible(me.email || me.name || me.subject);
+  return h(
+    "div",
+    { class: "who" },
+    h("span", { title: name }, name),
+    button("Log out", logOut, { class: "small" }),
+  );
+}
+
 function hub() {
   const { live, status, since } = state;
   return h(
     "div",
     { class: "hub" },
-    h(
-      "span",
-      { class: `live ${live}`, role: "status" },
-      h("i", { "aria-hidden": "true" }),
-      h("span", null, LIVE[live]),
-    ),
+    who(),
+    live
+      ? h(
+          "span",
+          { class: `live ${live}`, role: "status" },
+          h("i", { "aria-hidden": "true" }),
+          h("span", null, LIVE[live]),
+        )
+      : h("span", null),
     button("◐", turn, { class: "theme", "aria-label": "Light or dark", title: "Light or dark" }),
     status
       ? h(
@@ -265,7 +333,7 @@ function hub() {
 }
 
 function header() {
-  const here = sectionOf(current?.page);
+  const here = sectionOf(current?.page, state.me);
   return [
     h(
       "a",
@@ -282,7 +350,7 @@ function header() {
     h(
       "nav",
       { "aria-label": "Pages" },
-      sections.map((section) => entry(section, here)),
+      state.isLetIn ? sectionsFor(state.me).map((section) => entry(section, here)) : null,
     ),
     hub(),
   ];
@@ -290,7 +358,7 @@ function header() {
 
 // The pages that stand beside the one that is shown.
 function tabs() {
-  const section = sectionOf(current?.page);
+  const section = sectionOf(current?.page, state.me);
   const beside = section?.pages.filter((page) => page.tab) || [];
   if (beside.length < 2 || !current.page.tab) return null;
   const tab = (page) =>
@@ -379,5 +447,6 @@ addEventListener("beforeunload", (event) => {
 });
 watch(drawPage);
 await enter();
+if (isNamed()) await refresh();
 arrive();
 begin();

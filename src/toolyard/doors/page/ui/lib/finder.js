@@ -2,10 +2,10 @@
 
 import { byId, h, rememberFocus, render } from "./dom.js";
 import { quiet, small } from "./bits.js";
-import { ask, segment, state } from "./store.js";
+import { ask, isPlainMember, segment, state } from "./store.js";
 import { run } from "./parts.js";
 import { short, visible } from "./words.js";
-import { sections } from "../pages/index.js";
+import { sectionsFor } from "../pages/index.js";
 import { agentPath, policyPath, profilePath, serverPath, toolPath } from "./paths.js";
 import { turnAgent } from "./agents.js";
 
@@ -30,7 +30,7 @@ function places(turn) {
   const found = [];
   const place = (kind, name, path, more = "") => found.push({ kind, name, path, more });
   const act = (name, action, more = "") => found.push({ kind: "action", name, run: action, more });
-  for (const section of sections) {
+  for (const section of sectionsFor(state.me)) {
     place("page", section.name, section.pages[0].path);
     for (const page of section.pages.slice(1))
       if (page.tab) place("page", page.tab, page.path, section.name);
@@ -87,6 +87,10 @@ function places(turn) {
     const scan = () =>
       run(`Looked at the ports of ${app.title}.`, "POST", `/apps/${segment(app.name)}/scan`);
     act(`look for ${app.title}`, scan, "app");
+  }
+  if (isPlainMember()) {
+    act("light or dark", turn, "theme");
+    return found;
   }
   for (const [name, path, more] of ACTIONS) place("action", name, path, more);
   act(
@@ -187,7 +191,7 @@ export function openFinder(go, turn) {
         },
         h("input", {
           type: "text",
-          placeholder: "A server, tool, agent, page or action …",
+          placeholder: isPlainMember() ? "A page …" : "A server, tool, agent, page or action …",
           autofocus: true,
           autocomplete: "off",
           spellcheck: "false",
@@ -209,7 +213,7 @@ export function openFinder(go, turn) {
     );
   }
   draw();
-  for (const kind of ASKED) {
+  for (const kind of isPlainMember() ? [] : ASKED) {
     ask(`/${kind}`).then(
       (answer) => {
         answers[kind] = answer[kind];

@@ -14,6 +14,7 @@ export class Refused extends Error {
 
 // What lets this browser in. The storage of an origin is no other port's, which cookies are.
 const KEY = "key";
+const RENEWAL = "renewal"; // gets a new key for whoever logged in by their own name
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10000;
 const LOST_ANSWER =
@@ -40,6 +41,7 @@ async function soon(send) {
 // The printed link brings a code that works once; the key for it is good in all tabs. As long as
 // nobody has answered, the code is good, and stays in the address.
 export async function enter() {
+  if (location.pathname === "/ui/login") await enterByName();
   if (location.pathname !== "/open") return;
   const swap = (signal) =>
     fetch(`/open${location.search}`, { method: "POST", signal }).then(readAnswer);
@@ -47,6 +49,7 @@ export async function enter() {
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     try {
       remember(KEY, (await soon(swap)).key);
+      remember(RENEWAL, "");
       break;
     } catch (error) {
       state.entrance = error instanceof Refused ? error : null;
@@ -60,6 +63,30 @@ export async function enter() {
   state.live = "connecting";
   history.replaceState(null, "", "/ui");
 }
+
+// Whoever comes back from the issuer brings what lets them in; whoever only comes here is sent there.
+async function enterByName() {
+  const { begin: leave, finish } = await import("./login.js");
+  let back = "/ui";
+  try {
+    if (!new URLSearchParams(location.search).has("state")) await leave();
+    else back = await finish(location.search);
+  } catch (error) {
+    shutOut(error, true);
+  }
+  history.replaceState(null, "", back);
+}
+
+// Nobody is let in with this key; what was said first against it says most.
+function shutOut(error, canLogIn) {
+  const entrance = state.isLetIn ? error : state.entrance;
+  tell({ isLetIn: false, entrance, canLogIn, live: "" });
+}
+
+/** Tell whether this page was let in by the name of a person, and not by the printed link. */
+export const isNamed = () => recall(KEY).startsWith("typ_");
+// Tell whether the page is a member's, who may order nothing but what is their own.
+export const isPlainMember = () => state.me !== null && state.me.role !== "keeper";
 
 /** @param {Response} answer @throws {Refused} unless it is good */
 async function readAnswer(answer) {
@@ -78,6 +105,22 @@ async function readAnswer(answer) {
  * @throws {Refused} unless the answer is good
  */
 export async function api(method, path, body, signal, more) {
+  const key = recall(KEY);
+  let answer = await request(method, path, body, signal, more);
+  if (answer.status === 401 && recall(RENEWAL) && (await renewed(key)))
+    answer = await request(method, path, body, signal, more);
+  if (answer.ok) return answer;
+  const refused = new Refused(answer.status, await answer.json().catch(() => ({})));
+  if (answer.status === 401) {
+    const challenge = answer.headers.get("www-authenticate") || "";
+    shutOut(isNamed() ? refused : null, challenge.includes("resource_metadata"));
+  }
+  throw refused;
+}
+
+const renewed = async (key) => (await import("./login.js")).renew(key);
+
+function request(method, path, body, signal, more) {
   /** @type {Record<string, string>} */
   const headers = { authorization: `Bearer ${recall(KEY)}`, ...more };
   /** @type {RequestInit} */
@@ -86,10 +129,7 @@ export async function api(method, path, body, signal, more) {
     headers["content-type"] = "application/json";
     options.body = JSON.stringify(body);
   }
-  const answer = await fetch(`/api/v1${path}`, options);
-  if (answer.status === 401) tell({ isLetIn: false });
-  if (!answer.ok) throw new Refused(answer.status, await answer.json().catch(() => ({})));
-  return answer;
+  return fetch(`/api/v1${path}`, options);
 }
 
 /** @param {string} path @param {AbortSignal} [signal] @returns {Promise<any>} */
@@ -133,7 +173,10 @@ const MANY_PAUSE_MS = 200;
 export const state = {
   isLetIn: true,
   /** @type {Refused | null} */
-  entrance: null, // what was said against the link that led here
+  entrance: null, // what was said against the link or login that led here
+  canLogIn: false, // people come in by their own name
+  /** @type {any} */
+  me: null, // the member whose page it is, if it is one's
   live: "connecting", // connecting, live, lost; none while nobody is let in
   /** @type {Refused | null} */
   trouble: null, // what the hub said last instead of its state
@@ -195,6 +238,8 @@ export async function refresh() {
   }
   asking = true;
   try {
+    if (isNamed()) await meet();
+    if (isPlainMember()) return;
     const status = await soon((signal) => ask("/status", signal));
     patience = FIRST_PAUSE_MS;
     tell({
@@ -215,7 +260,16 @@ export async function refresh() {
   }
 }
 
+// Learn whose page this is. With another role, other pages are theirs.
+async function meet() {
+  const me = await soon((signal) => ask("/my/self", signal));
+  if (state.me && state.me.role !== me.role) location.reload();
+  patience = FIRST_PAUSE_MS;
+  tell({ me, trouble: null, isLetIn: true });
+}
+
 export async function refreshFigures() {
+  if (isPlainMember()) return;
   try {
     const [figures, clients] = await Promise.all([ask("/figures"), ask("/passports")]);
     const agents = new Map();
@@ -343,11 +397,16 @@ function figureIn(pause) {
 
 export async function connect() {
   if (stream || document.hidden) return;
+  if (isNamed() && !state.me) {
+    await refresh();
+    if (!state.me || stream) return;
+  }
   const mine = (stream = new AbortController());
   const stay = giveUpLater(mine);
   let trouble = null;
   try {
-    const answer = await api("GET", "/events", undefined, mine.signal);
+    const path = isPlainMember() ? "/my/events" : "/events";
+    const answer = await api("GET", path, undefined, mine.signal);
     stay();
     tell({ live: "live" });
     refresh();
@@ -355,6 +414,7 @@ export async function connect() {
     await events(answer, hearEvent);
   } catch (error) {
     trouble = error; // refused, broken or ended: it is gone
+    if (error instanceof Refused && error.status === 403) refresh(); // with another role, perhaps
   } finally {
     stay();
   }
@@ -367,7 +427,12 @@ export async function connect() {
 }
 
 function hearEvent(kind, said) {
+  if (kind === "self") {
+    refresh();
+    for (const hear of heard) hear("picture", said);
+  }
   if (kind === "clients") figureIn(200);
+  if (["clients", "own"].includes(kind)) for (const hear of heard) hear(kind, said);
   if (kind === "picture") {
     if (said.revision !== state.revision) refresh();
     figureIn(1500); // memory and schemas change with the picture
@@ -391,6 +456,6 @@ export function begin() {
   addEventListener("storage", (event) => {
     if (event.key === KEY && !state.isLetIn) location.reload();
   });
-  refresh();
+  if (!isNamed()) refresh();
   connect();
 }

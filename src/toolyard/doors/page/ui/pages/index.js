@@ -112,6 +112,24 @@ export const sections = [
     pages: [
       { path: "/ui/access", title: "Tokens", tab: "Tokens", load: () => import("./access.js") },
       {
+        path: "/ui/access/members",
+        title: "Members",
+        tab: "Members",
+        load: () => import("./members.js"),
+      },
+      {
+        path: "/ui/access/groups",
+        title: "Groups",
+        tab: "Groups",
+        load: () => import("./groups.js"),
+      },
+      {
+        path: "/ui/access/sessions",
+        title: "Sessions",
+        tab: "Sessions",
+        load: () => import("./sessions.js"),
+      },
+      {
         path: "/ui/access/secrets",
         title: "Secrets",
         tab: "Secrets",
@@ -151,7 +169,39 @@ export const sections = [
   },
 ];
 
-export const pages = sections.flatMap((section) => section.pages);
+/** @type {Page[]} what a member sees and changes of their own */
+const own = [
+  {
+    path: "/ui/my/clients",
+    title: "My clients",
+    tab: "My clients",
+    load: () => import("./myclients.js"),
+  },
+  {
+    path: "/ui/my/calls",
+    title: "My calls",
+    tab: "My calls",
+    load: () => import("./mycalls.js"),
+  },
+];
+const OWN_ICONS = ["M3.5 4h13v9h-13zM7.5 16.5h5M10 13v3.5", "M2.5 10.5H6l2.5-6 3.5 11 2.5-5h3"];
+const ME = "M10 9.5a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM4 16.5c.6-3 3-4.5 6-4.5s5.4 1.5 6 4.5";
 
-/** @param {Page | undefined} page @returns {Section | undefined} */
-export const sectionOf = (page) => sections.find((section) => page && section.pages.includes(page));
+/** @type {Section[]} */
+const memberSections = own.map((page, at) => ({
+  name: page.title,
+  icon: OWN_ICONS[at],
+  pages: [page],
+}));
+/** @type {Section[]} */
+const keeperSections = [...sections, { name: "Mine", icon: ME, pages: own }];
+
+/** The entries for whose page it is; the hub's owner is no member. */
+export function sectionsFor(me) {
+  if (!me) return sections;
+  return me.role === "keeper" ? keeperSections : memberSections;
+}
+
+/** @param {Page | undefined} page @param {any} me @returns {Section | undefined} */
+export const sectionOf = (page, me) =>
+  sectionsFor(me).find((section) => page && section.pages.includes(page));
