@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.control.company import send
-from tests.doors.doors import Doors, modern, open_doors
+from tests.doors.doors import TOKEN, Doors, modern, open_doors
 from tests.features.authorization.people import (
     BACK,
     PASSWORD,
     Browser,
     bearer,
+    code_in,
     invite,
     log_in,
     make_app,
@@ -21,6 +24,7 @@ from tests.features.authorization.people import (
     register,
     words_in,
 )
+from toolyard.command_line import run
 from toolyard.core.errors import ConfigError
 from toolyard.settings import read_settings
 
@@ -219,3 +223,41 @@ async def test_an_invitation_is_for_one_account(own: Doors) -> None:
     for email in ("ann", "a b@example.com", "", "x@" + "y" * 300):
         bad = await send(own, "POST", "/api/v1/invitations", {"email": email})
         assert bad.status == 422, email
+
+
+async def test_the_page_of_consent_shows_what_the_client_would_get(own: Doors) -> None:
+    """The tools that this member sees at this path, by server, and none that they do not see."""
+    browser = await make_member(own, groups=["reviewers"])
+    app = await make_app(own)
+    page = (await browser.log_in(app.wish(), "ann@example.com")).body.decode()
+    tools = await bearer(own, (await log_in(own, app))["access_token"]).tools()
+    shown = {f"two__{name}" for name in re.findall(r"<li><code>([^<]+)</code>", page)}
+    assert shown == {*tools} and len(tools) > 1
+    assert "<strong>two</strong>" in page and "<strong>one</strong>" not in page
+    assert page.count("may destroy</span></li>") + page.count("may destroy</span><br>") >= 1
+    assert "nobody has checked the name" in page and "ann@example.com" in page
+    one = app.wish(resource=f"http://{own.host}/mcp/p/echoes")
+    assert "You see no tools here" in (await browser.log_in(one, "ann@example.com")).body.decode()
+
+
+async def test_people_are_invited_and_reset_on_the_command_line(
+    own: Doors, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLYARD_HOME", str(own.home))
+    monkeypatch.setenv("TOOLYARD_TOKEN", TOKEN)
+
+    async def order(*words: str) -> str:
+        assert await asyncio.to_thread(run, ["member", *words]) == 0
+        return capfd.readouterr().out
+
+    invited = await order("invite", "kim@example.com", "--role", "keeper", "--group", "developers")
+    assert "good once, until" in invited
+    await Browser(own).join(code_in(invited.split()[-1]))
+    assert "keeper" in await order("list")
+    assert "reviewers" in await order("set", "kim@example.com", "--group", "reviewers")
+    link = (await order("reset", "kim@example.com")).split()[-1]
+    app = await make_app(own)
+    assert (await Browser(own).log_in(app.wish(), "kim@example.com")).status == 403
+    await Browser(own).join(code_in(link), "another long password")
+    words = app.wish(), "kim@example.com", "another long password"
+    assert (await Browser(own).log_in(*words)).status == 200
