@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import random
 import re
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import httpx2
 
@@ -34,10 +36,18 @@ class MemberFleet:
         self, hubs: tuple[Doors, Doors], people: SigningIssuer, remote: NamingIssuer
     ) -> None:
         self.hubs, self.remote = hubs, remote
-        about = {"aud": "team", "scope": "toolyard:own"}
-        self.people = {
-            name: [Person(hub, people, name, **about) for hub in hubs] for name in SECRETS
-        }
+        self._issuer = people
+        self.people: dict[str, list[Person]] = {}
+        for name in SECRETS:
+            self._enter(name, int(time.time()))
+
+    def _enter(self, name: str, issued_at: int) -> None:
+        about: dict[str, Any] = {"aud": "team", "scope": "toolyard:own", "iat": issued_at}
+        self.people[name] = [Person(hub, self._issuer, name, **about) for hub in self.hubs]
+
+    def come_back(self, name: str) -> None:
+        """Give a member who was removed a token that is newer than that."""
+        self._enter(name, int(time.time()) + 30)
 
     async def prepare(self) -> None:
         """Give both members their credentials, and wait until both hubs know the servers."""
