@@ -19,6 +19,7 @@ from tests.ui.conftest import PATIENCE_MS, kitchen
 from tests.ui.looks import FEW_LOOKS, check_look, keep, look
 
 pytestmark = pytest.mark.ui
+KEY = "only-for-these-tests-0123456789-0123456789"
 PEOPLE = {
     "kim": ["leads"],
     "ann": ["developers", "everyone in the Berlin office"],
@@ -30,8 +31,9 @@ PEOPLE = {
 def team_hub(home: Path) -> Iterator[tuple[RunningHub, PeopleIssuer]]:
     """A hub that trusts an issuer, and admits the leads."""
     with people_issuing(PEOPLE) as issuer:
-        env = {"TOOLYARD_ISSUER": issuer.url}
-        servers = {"kitchen": kitchen(home), "cellar": kitchen(home, "cellar")}
+        env = {"TOOLYARD_ISSUER": issuer.url, "TOOLYARD_KEY": KEY}
+        keyed = kitchen(home, "kitchen") | {"env": {"KITCHEN_KEY": "${member:KITCHEN_KEY}"}}
+        servers = {"kitchen": keyed, "cellar": kitchen(home, "cellar")}
         with running_hub(servers, home=home, env=env) as hub:
             issuer.hub = hub.mcp
             for profile, server in (("cooking", "kitchen"), ("storing", "cellar")):
@@ -164,7 +166,7 @@ async def test_a_member_sees_their_own_calls_and_not_those_of_others(
             for page in (kim, ann):
                 await page.wait_for_selector("text=No calls yet")
                 assert page.url == f"{hub.url}/ui/my/calls"
-            hub.run("call", "kitchen", "cook", "dish=soup", "table=1")
+            hub.run("call", "cellar", "cook", "dish=soup", "table=1")
             await asyncio.to_thread(call_as, hub, issuer, "ann", "cellar__cook")
             # Nobody touched her page.
             row = ann.locator("tbody tr", has_text="cellar")
@@ -217,7 +219,40 @@ async def test_a_login_begun_elsewhere_lets_nobody_in(browser: Any, home: Path) 
             assert not await mine.evaluate("localStorage.getItem('key')")
 
 
-MEMBER_PAGES = {"my/clients": "My clients", "my/calls": "My calls"}
+async def test_a_member_makes_a_token_and_sets_a_secret_of_their_own(
+    browser: Any, home: Path
+) -> None:
+    with team_hub(home) as (hub, _):
+        async with window(browser) as kim:
+            await come_in(kim, hub, "kim", "/ui/my/tokens")
+            await kim.click("text=New token")
+            await kim.fill("#token-name", "laptop")
+            await kim.select_option("#token-profile", "cooking")
+            await kim.select_option("#token-tier", "read")
+            await kim.click("text=Create token")
+            assert await kim.inner_text("[aria-label=token] code")
+            row = kim.locator("tr", has_text="laptop")
+            await row.locator("text=the profile cooking").wait_for()
+            await row.locator("text=Revoke").click()
+            await kim.click("dialog button.danger")
+            await row.wait_for(state="detached")
+
+            await kim.click("nav a:has-text('My logins')")
+            secret = kim.locator("tr", has_text="KITCHEN_KEY")
+            await secret.locator("text=needed").wait_for()
+            await secret.locator("button:has-text('Set')").click()
+            await kim.fill("#secret-value", "not-a-real-secret")
+            await kim.click("text=Set secret")
+            await secret.locator("button:has-text('Change')").wait_for()
+            assert "not-a-real-secret" not in await kim.content()
+
+
+MEMBER_PAGES = {
+    "my/clients": "My clients",
+    "my/logins": "My logins",
+    "my/calls": "My calls",
+    "my/tokens": "My tokens",
+}
 KEEPER_PAGES = {
     "access/members": "Members",
     "access/groups": "Groups",

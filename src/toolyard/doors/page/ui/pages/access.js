@@ -80,11 +80,12 @@ export function open(place) {
     load();
   }
 
-  async function revoke(name) {
+  async function revoke({ name, member }) {
     const question = `Revoke the token ${name}? Its sessions end at once, and it lets nobody in again.`;
     if (!(await confirmed(question, "Revoke"))) return;
     try {
-      await order("DELETE", `/tokens/${segment(name)}`);
+      const whose = member ? `?member=${segment(member)}` : "";
+      await order("DELETE", `/tokens/${segment(name)}${whose}`);
       say(`The token ${name} is revoked.`);
       if (fresh?.name === name) fresh = null;
     } catch (error) {
@@ -181,16 +182,27 @@ export function open(place) {
   function row(token) {
     return h(
       "tr",
-      { key: token.name },
-      h("th", { scope: "row" }, visible(token.name)),
-      h("td", { "data-label": "Opens" }, opens(token)),
+      { key: `${token.member} ${token.name}` },
+      h(
+        "th",
+        { scope: "row" },
+        visible(token.name),
+        token.member ? under(`of ${visible(token.member)}`) : null,
+      ),
+      h(
+        "td",
+        { "data-label": "Opens" },
+        opens(token),
+        token.member ? under("of what the member may use") : null,
+        token.tier === "destroy" ? null : under(`tools of the tier ${token.tier}`),
+      ),
       h("td", { "data-label": "Created" }, time(token.created_at)),
       h("td", { "data-label": "Expires" }, token.expires_at ? exact(token.expires_at) : "Never"),
       h("td", { "data-label": "Last used" }, token.used_at ? time(token.used_at) : "Not yet"),
       h(
         "td",
         { class: "number" },
-        button("Revoke", () => revoke(token.name), { "aria-label": `Revoke ${token.name}` }),
+        button("Revoke", () => revoke(token), { "aria-label": `Revoke ${token.name}` }),
       ),
     );
   }

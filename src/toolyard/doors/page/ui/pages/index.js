@@ -178,13 +178,30 @@ const own = [
     load: () => import("./myclients.js"),
   },
   {
+    path: "/ui/my/logins",
+    title: "My logins",
+    tab: "My logins",
+    load: () => import("./mylogins.js"),
+  },
+  {
     path: "/ui/my/calls",
     title: "My calls",
     tab: "My calls",
     load: () => import("./mycalls.js"),
   },
+  {
+    path: "/ui/my/tokens",
+    title: "My tokens",
+    tab: "My tokens",
+    load: () => import("./mytokens.js"),
+  },
 ];
-const OWN_ICONS = ["M3.5 4h13v9h-13zM7.5 16.5h5M10 13v3.5", "M2.5 10.5H6l2.5-6 3.5 11 2.5-5h3"];
+const OWN_ICONS = [
+  "M3.5 4h13v9h-13zM7.5 16.5h5M10 13v3.5",
+  "M5 9h10v7.5H5zM7 9V6.5a3 3 0 0 1 6 0V9",
+  "M2.5 10.5H6l2.5-6 3.5 11 2.5-5h3",
+  "M6.5 13.2a3.2 3.2 0 1 0 0-6.4 3.2 3.2 0 0 0 0 6.4zM9.7 10H17M14.5 10v2.8",
+];
 const ME = "M10 9.5a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM4 16.5c.6-3 3-4.5 6-4.5s5.4 1.5 6 4.5";
 
 /** @type {Section[]} */
