@@ -58,6 +58,8 @@ class Url:
     kind: Literal["http", "sse"] = "http"
     headers: Pairs = field(default=(), repr=False)
     auth: RegisteredClient | None = None
+    forward: Pairs = ()
+    """The headers of a caller that its calls carry on, and what the server knows them as."""
 
 
 Endpoint = Command | Url
@@ -75,7 +77,11 @@ def write_endpoint(endpoint: Endpoint) -> EndpointEntry:
         more: EndpointEntry = {"env": dict(endpoint.env), "cwd": endpoint.cwd or ""}
     else:
         entry = {"type": endpoint.kind, "url": endpoint.url}
-        more = {"headers": dict(endpoint.headers), "auth": _write_client(endpoint.auth)}
+        more = {
+            "headers": dict(endpoint.headers),
+            "auth": _write_client(endpoint.auth),
+            "forward_headers": dict(endpoint.forward),
+        }
     return entry | {key: value for key, value in more.items() if value}
 
 
@@ -149,6 +155,8 @@ def fingerprint(endpoint: Endpoint, variables: tuple[str, ...] = ()) -> str:
         parts = ["url", endpoint.kind, endpoint.url, endpoint.headers]
         if endpoint.auth is not None:
             parts.append(sorted(_write_client(endpoint.auth).items()))
+        if endpoint.forward:
+            parts.append(["forward", endpoint.forward])
     text = canonical([*parts, sorted(variables)])
     return hashlib.sha256(b"toolyard launch\0" + text).hexdigest()
 

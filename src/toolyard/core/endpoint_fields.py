@@ -3,6 +3,7 @@
     command, args, env | environment, cwd    a process; `command` may be the whole array
     httpUrl | url | serverUrl, headers       an address; the first that says something counts
     auth                                     a client that is registered with the server's issuer
+    forward_headers                          headers of callers that go on to the server
     type | transport                         see `toolyard.core.transports`
 
 Every door reads endpoints here, so that all give the same verdict. A null and an empty text count
@@ -36,7 +37,7 @@ URL_KEYS: Final = ("httpUrl", "url", "serverUrl")
 """The first that says something counts: a client that knows `httpUrl` means it first."""
 ENDPOINT_KEYS: Final = (
     *(*TRANSPORT_KEYS, "command", "args", "env", "environment", "cwd"),
-    *("url", "httpUrl", "serverUrl", "headers", "auth"),
+    *("url", "httpUrl", "serverUrl", "headers", "auth", "forward_headers"),
 )
 MILLISECONDS_FROM: Final = 1000.0
 """Clients disagree on the unit; nobody waits 1000 seconds, and nobody only 1000 milliseconds or
@@ -44,6 +45,17 @@ less, for a call on purpose."""
 LONGEST_CALL: Final = 86_400.0
 """Seconds; who writes more than a day means no end."""
 
+FORWARDED_MOST: Final = 16
+"""Headers of a caller that go on to one server."""
+_NEVER_FORWARDED: Final = frozenset(
+    {
+        *("authorization", "cookie", "set-cookie", "host", "origin", "referer", "forwarded"),
+        *("connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect"),
+        *("traceparent", "tracestate", "last-event-id"),
+    }
+)
+_NEVER_FORWARDED_FROM: Final = ("mcp-", "proxy-", "content-", "accept", "x-forwarded-", "sec-")
+"""Beginnings of names: of credentials, of the connection, and of what the protocol itself says."""
 _HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -63,8 +75,12 @@ def read_endpoint(entry: Mapping[str, Any], *, has_image: bool = False) -> Endpo
         if address.auth is not None:
             text = "'auth' is about an address, and this server has a command"
             fields.fault("auth", text, "remove 'auth', and give it what it needs in 'env'")
+        if address.forward:
+            text = "'forward_headers' is about an address, and a command has no headers"
+            fields.fault("forward_headers", text, "remove 'forward_headers'")
     elif kind is not None:
         _check_address(fields, address)
+        _check_forward(fields, address, kind)
     fields.finish()
     assert kind is not None  # or something is wrong
     return command if kind == "stdio" else replace(address, kind=kind)
@@ -152,7 +168,7 @@ def _address(fields: Fields) -> Url:
     urls = {key: fields.text(key).strip() for key in URL_KEYS}
     headers = fields.pairs("headers", scalars=True)
     url = next((urls[key] for key in URL_KEYS if fields.has(key)), "")
-    return Url(url, headers=headers, auth=_client(fields))
+    return Url(url, headers=headers, auth=_client(fields), forward=fields.pairs("forward_headers"))
 
 
 def _client(fields: Fields) -> RegisteredClient | None:
@@ -191,3 +207,28 @@ def _check_address(fields: Fields, address: Url) -> None:
         if not _HEADER_NAME.fullmatch(name) or _CONTROL.search(value):
             hint = "use letters, digits and '-' in names, and no line ends in values"
             fields.fault("headers", f"the header {name[:80]!r} is not valid", hint)
+
+
+def _check_forward(fields: Fields, address: Url, kind: Kind) -> None:
+    """Note all that must not go from callers to a server."""
+    field = "forward_headers"
+    if address.forward and kind == "sse":
+        text = "headers of callers cannot be forwarded over the older HTTP+SSE"
+        fields.fault(field, text, "use the server's streamable HTTP address, with type 'http'")
+    if len(address.forward) > FORWARDED_MOST:
+        text = f"more than {FORWARDED_MOST} headers of callers are forwarded"
+        fields.fault(field, text, "forward fewer")
+    own = [name.lower() for name, _ in address.headers]
+    targets = [target.lower() for _, target in address.forward]
+    for name in dict.fromkeys(name for pair in address.forward for name in pair):
+        if not _HEADER_NAME.fullmatch(name) or not _may_be_forwarded(name.lower()):
+            text = f"the header {name[:80]!r} is never forwarded"
+            fields.fault(field, text, "forward headers of your own, such as X-Tenant")
+    for target in targets:
+        if target in own or targets.count(target) > 1:
+            text = f"the header {target[:80]!r} would be sent twice"
+            fields.fault(field, text, "give it once, in 'headers' or in 'forward_headers'")
+
+
+def _may_be_forwarded(name: str) -> bool:
+    return name not in _NEVER_FORWARDED and not name.startswith(_NEVER_FORWARDED_FROM)

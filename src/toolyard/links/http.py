@@ -60,6 +60,7 @@ class HttpChannel:
         self.settle("", "")
         link.attach(self, local_place(address))
         link.authorize = self.authorize
+        link.forwards = tuple((name.lower().encode(), to.encode()) for name, to in url.forward)
 
     def authorize(self, value: str) -> None:
         """Show this to be let in, from the next request on."""

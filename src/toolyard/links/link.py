@@ -88,6 +88,9 @@ class Link:
         it again; raises what the request fails of."""
         self.authorize: Callable[[str], None] = _pass
         """Gives the channel something else to be let in with, where that can be."""
+        self.forwards: tuple[tuple[bytes, bytes], ...] = ()
+        """The headers of callers, in lower case, that go on to the server, and their names there;
+        nearly always none."""
         self.used_at = asyncio.get_running_loop().time()
         """When a client last asked something of it, by the loop's clock."""
         self.declares = declares

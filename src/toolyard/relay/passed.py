@@ -38,6 +38,7 @@ class PassedMessage(msgspec.Struct, array_like=True, frozen=True):
     message: bytes
     trace: bytes = b""
     mirrored: Mapping[str, str] | None = None
+    forwarded: Mapping[bytes, bytes] | None = None
 
 
 _decode = msgspec.msgpack.Decoder(PassedMessage).decode
@@ -55,7 +56,9 @@ def read_passed(body: bytes) -> PassedMessage:
 def pass_request(request: ClientRequest) -> bytes:
     """A request for another replica."""
     message = jsonrpc.question(request.id, request.method, jsonrpc.encode(request.params))
-    passed = PassedMessage(_client(request.session), message, request.trace, request.mirrored)
+    passed = PassedMessage(
+        _client(request.session), message, request.trace, request.mirrored, request.forwarded
+    )
     return msgspec.msgpack.encode(passed)
 
 

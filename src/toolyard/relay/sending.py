@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Raw
@@ -49,12 +50,21 @@ def start(
     link: Link, request: ClientRequest, method: str, fields: Fields, head: bytes = b""
 ) -> PendingRequest:
     """Send a request; `head` are header lines for a server behind HTTP."""
+    if request.forwarded is not None and link.forwards:
+        head += forward_lines(link, request.forwarded)
     pending = link.request(method, jsonrpc.encode(fields), request, head=head + request.trace)
     if request.turns is not None:
         # Also beyond this request: a parked call goes on with the next one.
         pending.when_answered(request.turns.leave)
         request.turns = None
     return pending
+
+
+def forward_lines(link: Link, forwarded: Mapping[bytes, bytes]) -> bytes:
+    """The header lines of a caller that a server's entry lets through; they are of one call."""
+    return b"".join(
+        b"%b: %b\r\n" % (to, forwarded[name]) for name, to in link.forwards if name in forwarded
+    )
 
 
 def hop_meta(link: Link, request: ClientRequest) -> Raw:

@@ -192,6 +192,9 @@ class ClientRequest(Struct, eq=False):
     """The tool, prompt, resource or task that it names."""
     trace: bytes = b""
     """Header lines that name the trace it belongs to, for a server behind HTTP."""
+    forwarded: Mapping[bytes, bytes] | None = None
+    """The headers of its caller that some server is to get, by their names in lower case; None if
+    there are none."""
     mirrored: Mapping[str, str] | None = None
     """The `Mcp-Param-*` headers that came with it and must agree with its body; None if its door
     has none."""

@@ -14,6 +14,7 @@ from msgspec import Raw
 from toolyard.board import Board
 from toolyard.core.caller import Caller
 from toolyard.core.errors import ToolyardError, UnknownNameError
+from toolyard.doors.http.forwarding import Forwarding
 from toolyard.doors.http.mcp_headers import McpHeaders
 from toolyard.doors.http.path_scope import MCP, PATHS, WHOLE, PathScope, narrowed, read_scope
 from toolyard.doors.http.reply import HttpReply, HttpResponder, Request
@@ -57,6 +58,7 @@ class HttpDoor:
         """The view_key of each path and caller, as long as the picture is the same."""
         self._shown_at = -1
         self._most_shown = sessions
+        self._forwarding = Forwarding(board)
         self._clock = clock
         self._tasks = Tasks()
 
@@ -69,7 +71,8 @@ class HttpDoor:
             text = f"{error}; {error.hint}"
             Visit(headers, caller, None, reply, request.path).refuse(404, era.INVALID_REQUEST, text)
             return
-        visit = Visit(headers, caller, view_key, reply, request.path)
+        forwarded = self._forwarding.pick(request.headers)
+        visit = Visit(headers, caller, view_key, reply, request.path, forwarded)
         if method == "POST":
             self._post(visit, request.body)
         elif headers.is_modern:
@@ -336,6 +339,7 @@ class HttpDoor:
             responder,
             name=envelope.name,
             trace=visit.headers.trace,
+            forwarded=visit.forwarded,
             mirrored=visit.headers.params if session.is_modern else None,
         )
 

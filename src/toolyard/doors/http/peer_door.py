@@ -188,6 +188,7 @@ class PeerDoor:
             name=envelope.name,
             trace=passed.trace,
             mirrored=passed.mirrored,
+            forwarded=passed.forwarded,
             is_passed=True,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -22,6 +23,8 @@ class Visit(Struct, frozen=True):
     """The view they have, if not the usual one."""
     reply: HttpReply
     path: str
+    forwarded: Mapping[bytes, bytes] | None = None
+    """The headers that some server is to get; None if there are none."""
 
     def refuse(
         self, status: int, code: int, text: str, id_: Raw | bytes = b"", details: Any = None
