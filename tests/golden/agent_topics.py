@@ -191,6 +191,19 @@ async def members(record: Recorder) -> None:
         await yard.ask("POST", "/api/v1/tokens", {"name": "laptop", "member": "ann@example.com"})
 
 
+async def marks(record: Recorder) -> None:
+    """What the user says of tools."""
+    path = "/api/v1/marks"
+    async with record.yard(servers()) as yard:
+        await yard.ask("POST", path, {"server": "one", "tool": "echo", "tier": "read"})
+        await yard.ask("POST", path, {"server": "one", "tool": "none", "tier": "read"})
+        await yard.ask("POST", path, {"server": "one", "tool": "echo", "tier": "all"})
+        await yard.ask("GET", path)
+        await yard.ask("POST", path, {"server": "one", "tool": "echo"})
+        await yard.ask("PUT", f"{path}/two@configured", {"tools": {"echo": "write"}})
+        await yard.ask("GET", path)
+
+
 async def transfer(record: Recorder) -> None:
     """The yard as one document."""
     path = "/api/v1/apply"

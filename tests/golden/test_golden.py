@@ -42,6 +42,7 @@ API: tuple[Topic, ...] = (
     agent_topics.profiles,
     agent_topics.passports,
     agent_topics.tokens,
+    agent_topics.marks,
     agent_topics.members,
     agent_topics.transfer,
     outside_topics.catalog,

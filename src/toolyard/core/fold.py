@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from toolyard.core.addresses import claimed
+from toolyard.core.marks import Marks, marks_of
 from toolyard.core.model import (
     NO_OFFERS,
     Entry,
@@ -55,22 +56,30 @@ def _declared(before: Snapshot, sources: dict[str, SourceState]) -> Snapshot:
     """The picture of the servers that these sources declare."""
     aliases, owners = name_servers(before, sources)
     servers = {server.id: server for state in sources.values() for server in state.report.servers}
+    marks = [mark for state in sources.values() for mark in state.report.marks]
     entries = {
-        id_: _entry(before.entries.get(id_), servers[id_], alias) for id_, alias in aliases.items()
+        id_: _entry(before.entries.get(id_), servers[id_], alias, marks_of(str(id_), marks))
+        for id_, alias in aliases.items()
     }
     return replace(before, entries=entries, sources=sources, owners=owners)
 
 
-def _entry(old: Entry | None, server: Server, alias: str) -> Entry:
+def _entry(old: Entry | None, server: Server, alias: str, marks: Marks) -> Entry:
     """Return the entry of a server; observations stay while its declaration does not change."""
     if old is None or not old.server.runs_like(server):
         offers = server.offers or NO_OFFERS
         return Entry(
-            server, alias, offers=offers, peer=server.peer, held=server.held, unfit=unfit(offers)
+            server,
+            alias,
+            offers=offers,
+            peer=server.peer,
+            held=server.held,
+            unfit=unfit(offers),
+            marks=marks,
         )
     if not server.enabled or server.problem is not None:
-        return replace(old, server=server, alias=alias, status=Status.KNOWN, problem=None)
-    return replace(old, server=server, alias=alias)
+        old = replace(old, status=Status.KNOWN, problem=None)
+    return replace(old, server=server, alias=alias, marks=marks)
 
 
 def _failure(before: Snapshot, failure: SourceFailed) -> Snapshot:

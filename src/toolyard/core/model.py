@@ -17,6 +17,7 @@ from toolyard.core.endpoint import Endpoint as Endpoint
 from toolyard.core.endpoint import Pairs as Pairs
 from toolyard.core.endpoint import Url as Url
 from toolyard.core.endpoint import uses_member_secrets
+from toolyard.core.marks import Marks, ToolMark
 from toolyard.core.owners import NO_OWNERS, Owners
 from toolyard.core.problems import ProblemCode
 from toolyard.core.profiles import Profile
@@ -153,6 +154,8 @@ class Report:
     problems: tuple[Problem, ...] = ()
     profiles: tuple[Profile, ...] = ()
     quirks: tuple[ClientQuirk, ...] = ()
+    marks: tuple[ToolMark, ...] = ()
+    """What the user says of tools."""
     roster: Roster | None = None
     """Agents, policies and executors, from the one source that knows them."""
 
@@ -258,6 +261,8 @@ class Entry:
     held: Held = NOTHING_HELD
     unfit: frozenset[str] = frozenset()
     """Tools that no client could read or call; they are left out."""
+    marks: Marks = ()
+    """The tiers that the user says its tools have, whatever the server says."""
 
     @property
     def instructions(self) -> str:
@@ -296,6 +301,12 @@ class Snapshot:
         """The agents, what each is given, and what executors allow."""
         reports = (state.report for state in self.sources.values())
         return next((report.roster for report in reports if report.roster is not None), NO_ROSTER)
+
+    @property
+    def marks(self) -> tuple[ToolMark, ...]:
+        """What the user says of tools."""
+        reports = (state.report for state in self.sources.values())
+        return tuple(mark for report in reports for mark in report.marks)
 
     @property
     def quirks(self) -> dict[str, ClientQuirk]:

@@ -285,6 +285,14 @@ class ProblemCode(StrEnum):
         ),
         "Follow the text; see `TOOLYARD_AUDIENCE`, `TOOLYARD_GROUPS_CLAIM`, and both clocks.",
     )
+    MARKS_FILE = (
+        "marks-file",
+        (
+            "`marks.json` is damaged. A tool whose mark cannot be read may be one that destroys: "
+            "tokens and admissions with a lower tier do not show it."
+        ),
+        "Correct the file, or remove it and mark the tools again.",
+    )
     MEMBERS_FILE = (
         "members-file",
         (

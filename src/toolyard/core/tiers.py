@@ -1,12 +1,14 @@
-"""Tiers: how much harm a tool can do, by what its server says of it."""
+"""Tiers: how much harm a tool can do, by what the user says of it, or else its server."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 import msgspec
 from msgspec import Struct
 
+from toolyard.core.marks import EVERY
 from toolyard.core.model import Offer
 
 
@@ -39,8 +41,14 @@ class _Tool(Struct, frozen=True):
     annotations: _Hints | None = None
 
 
-def tier_of(tool: Offer) -> Tier:
-    """Return the tier of a tool; one that says nothing of itself may destroy."""
+def tier_of(tool: Offer, marks: Mapping[str, str]) -> Tier:
+    """Return the tier of a tool: as it is marked, or else as it says of itself.
+
+    One of which nobody says anything may destroy. `marks` are those of the tool's server.
+    """
+    mark = marks.get(tool.key) or marks.get(EVERY)
+    if mark:
+        return Tier(mark)
     try:
         hints = msgspec.json.decode(tool.raw, type=_Tool).annotations or _Hints()
     except msgspec.DecodeError:

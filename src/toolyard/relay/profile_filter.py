@@ -50,8 +50,8 @@ class ProfileFilter:
         if kind != "tools" and (held := entry.held.of(kind)):
             offers = tuple(offer for offer in offers if offer.key not in held)
         if kind == "tools" and self.tier:
-            tier = Tier(self.tier)
-            offers = tuple(offer for offer in offers if tier.covers(tier_of(offer)))
+            tier, marks = Tier(self.tier), dict(entry.marks)
+            offers = tuple(offer for offer in offers if tier.covers(tier_of(offer, marks)))
         if self.profile is None:
             return offers
         named = kind in ("tools", "prompts")

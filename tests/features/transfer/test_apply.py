@@ -34,6 +34,7 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(home: Path) -> Non
         "added servers/git",
         "added servers/web",
         "added apps/demo",
+        "added marks/git@configured",
         "added quirks/cursor",
         "added profiles/review",
         "added agents/mine",

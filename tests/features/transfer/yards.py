@@ -41,6 +41,7 @@ WHOLE: Json = {
     "policies": {"docker": {"deny": ["web"]}},
     "executors": {"box": {"type": "docker", "host": "tcp://127.0.0.1:9"}},
     "quirks": {"cursor": {"most_tools": 40}},
+    "marks": {"git@configured": {"log": "read", "push": "destroy"}},
     "apps": {"demo": {"variants": {"dev": 4123}, "title": "Demo", "match": "demo", "path": "/mcp"}},
     "approvals": {
         "git@configured": {

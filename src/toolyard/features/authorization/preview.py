@@ -83,7 +83,9 @@ def preview(views: PathViews, path: str, caller: Caller) -> ToolPreview:
             left_out += 1
             continue
         offer = route.offer
-        tool = PreviewTool(route.key, _describe(offer.raw), tier_of(offer))
+        tool = PreviewTool(
+            route.key, _describe(offer.raw), tier_of(offer, dict(view.entries[route.alias].marks))
+        )
         servers.setdefault(route.alias, []).append(tool)
     order = sorted(servers.items())
     return ToolPreview([PreviewServer(name, tools) for name, tools in order], left_out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from toolyard.feature import CliCommand, Feature, Heading
-from toolyard.features import agents, apps, catalog, profiles, quirks, servers
+from toolyard.features import agents, apps, catalog, marks, profiles, quirks, servers
 
 FEATURE: Final = Feature(
     __name__,
@@ -28,6 +28,7 @@ FEATURE: Final = Feature(
     uses=(
         servers.FEATURE,
         catalog.FEATURE,
+        marks.FEATURE,
         profiles.FEATURE,
         quirks.FEATURE,
         apps.FEATURE,

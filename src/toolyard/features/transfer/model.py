@@ -42,6 +42,8 @@ class YardDocument(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     executors: Records = UNSET
     quirks: Records = UNSET
     """The limits that were set for clients."""
+    marks: Records = UNSET
+    """The tiers that the user says tools have, by the full names of servers, `name@source`."""
     apps: Records = UNSET
     approvals: dict[str, ApprovedServer] | UnsetType = UNSET
     """All that was approved, by the full names of servers, `name@source`."""

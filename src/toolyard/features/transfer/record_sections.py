@@ -1,4 +1,4 @@
-"""Servers, the catalog, profiles, client quirks and apps as sections of a document."""
+"""Servers, the catalog, profiles, client quirks, marks and apps as sections of a document."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ from toolyard.features.catalog.operations import (
 from toolyard.features.catalog.reading import read_definition
 from toolyard.features.catalog.rows import AddDefinition, DefinitionName, PutDefinition
 from toolyard.features.catalog.store import Catalog
+from toolyard.features.marks.operations import PutMarks, put_marks
+from toolyard.features.marks.store import MarkRecords, check_marks
 from toolyard.features.profiles.model import plain_fields, read_profile
 from toolyard.features.profiles.operations import (
     ProfileName,
@@ -220,6 +222,28 @@ async def _remove_quirk(yard: Yard, name: str) -> object:
     return await reset_quirks.run(yard, ClientName(name))
 
 
+def _read_marks(yard: Yard) -> SectionContents:
+    records = yard.part(MarkRecords).read()
+    bodies: dict[str, JsonObject] = {
+        server: {tool: tier.value for tool, tier in tools.items()}
+        for server, tools in usable(records).items()
+        if tools
+    }
+    return SectionContents(bodies, notes=left_out("marks of", records.troubles))
+
+
+def _check_marks(name: str, body: JsonObject) -> JsonObject:
+    return {tool: tier.value for tool, tier in check_marks(body).items()}
+
+
+async def _put_marks(yard: Yard, order: RecordWrite) -> object:
+    return await put_marks.run(yard, PutMarks(order.name, check_marks(order.body)))
+
+
+async def _remove_marks(yard: Yard, name: str) -> object:
+    return await put_marks.run(yard, PutMarks(name, {}))
+
+
 def _read_apps(yard: Yard) -> SectionContents:
     records = yard.part(Apps).records.read()
     apps = usable(records)
@@ -293,5 +317,8 @@ PROFILES: Final = DocumentSection(
 )
 QUIRKS: Final = DocumentSection(
     "quirks", "client quirk", _read_quirks, _check_quirk, _put_quirk, _remove_quirk
+)
+MARKS: Final = DocumentSection(
+    "marks", "marks of", _read_marks, _check_marks, _put_marks, _remove_marks
 )
 APPS: Final = DocumentSection("apps", "app", _read_apps, _check_app, _put_app, _remove_app)
