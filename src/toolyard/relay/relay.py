@@ -118,17 +118,7 @@ class Relay:
         self.handles = handles
         self.tasks = TaskTable(handles)
         self._bridge = EraBridge(handles)
-        to_modern, to_legacy = self._bridge.to_modern, self._bridge.to_legacy
-        self.calls = Calls(
-            pool,
-            instances,
-            self.folders,
-            self.tasks.note,
-            record,
-            to_modern,
-            to_legacy,
-            CredentialAsking(credential_links, handles),
-        )
+        self.calls = self._make_calls(record, CredentialAsking(credential_links, handles))
         self.answers = Answers(board, pool, self.calls, self.views.look, status)
         self._app_hubs = app_hubs
         self._app_answers: dict[str, OwnAnswers] = {}
@@ -147,6 +137,18 @@ class Relay:
         self._wishes = SessionWishes(handles, notes)
         self._both = self._common_methods()
         self._legacy, self._modern = self._legacy_methods(own), self._modern_methods(own)
+
+    def _make_calls(self, record: Record, asking: CredentialAsking) -> Calls:
+        return Calls(
+            self._pool,
+            self._instances,
+            self.folders,
+            self.tasks.note,
+            record,
+            self._bridge.to_modern,
+            self._bridge.to_legacy,
+            asking,
+        )
 
     def _hear_servers(self) -> None:
         """Have links tell of what opens, and of what servers say outside of calls."""
