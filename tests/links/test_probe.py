@@ -143,11 +143,16 @@ async def test_a_session_that_an_older_server_began_for_the_probe_is_ended_too()
         (("--status", "503"), "it answers with HTTP 503"),
         (("--status", "404"), "it answers with HTTP 404"),
         (("--token", "secret"), "it answers with HTTP 401"),
-        (("--hang", "all"), "it did not answer within 0.5 s"),
     ],
 )
 async def test_what_is_no_server_is_described(flags: tuple[str, ...], said: str) -> None:
     with running_http_stub(*flags) as url, pytest.raises(ToolyardError, match=said):
+        await probe(url, 60)
+
+
+async def test_a_server_that_never_answers_is_given_up() -> None:
+    said = "it did not answer within 0.5 s"
+    with running_http_stub("--hang", "all") as url, pytest.raises(ToolyardError, match=said):
         await probe(url, 0.5)
 
 

@@ -215,7 +215,7 @@ def _announce(context: CliContext, url: str, lead: str = "Next:") -> None:
     context.terminal.answer(answer, lambda: _welcome(context, url, link, entry, lead))
     sys.stdout.flush()
     if hub:
-        _warn(context, hub.status().problems)
+        _warn(context, _find_problems(hub))
 
 
 def find_link(hub: Control) -> str:
@@ -227,6 +227,14 @@ def find_link(hub: Control) -> str:
         return hub.run(make_link, NoInput()).link
     except CommandError:
         return ""  # nobody should miss the rest of an answer for the want of it
+
+
+def _find_problems(hub: Control) -> list[ProblemRow]:
+    """Return what is wrong with a hub; nothing if it is too busy to say so."""
+    try:
+        return hub.status().problems
+    except CommandError:
+        return []
 
 
 def _warn(context: CliContext, problems: list[ProblemRow]) -> None:
