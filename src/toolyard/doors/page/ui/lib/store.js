@@ -79,7 +79,7 @@ async function enterByName() {
 
 // Nobody is let in with this key; what was said first against it says most.
 function shutOut(error, canLogIn) {
-  const entrance = state.isLetIn ? error : state.entrance;
+  const entrance = (state.isLetIn && error) || state.entrance;
   tell({ isLetIn: false, entrance, canLogIn, live: "" });
 }
 
