@@ -215,6 +215,13 @@ class LineTalk(Talk):
         await self.say(message)
         return await answer
 
+    async def burst(self, *messages: Json) -> Json:
+        """Send several in one piece, and wait for the response to the last."""
+        answer: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
+        self.waiting[messages[-1]["id"]] = answer
+        self.writer.write(b"".join(json.dumps(each).encode() + b"\n" for each in messages))
+        return await answer
+
     async def notify(self, method: str, params: Json | None = None) -> None:
         await self.say({"jsonrpc": "2.0", "method": method, "params": params or {}})
 

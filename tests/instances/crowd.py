@@ -41,6 +41,8 @@ class Crowd:
                 self.tally["cancelled"] += 1
                 task.cancel()
         elif "id" in message:
+            # As it was when this line came, not when it is its turn.
+            message.setdefault("params", {})["running"] = len(self.running)
             task = asyncio.get_running_loop().create_task(self.serve(message))
             self.running[message["id"]] = task
 
@@ -85,8 +87,7 @@ class Crowd:
                 self.send({"method": "notifications/progress", "params": begun})
             await asyncio.Event().wait()
         elif name == "tally":
-            running = len(self.running) - 1
-            return text(json.dumps({**self.tally, "running": running}))
+            return text(json.dumps({**self.tally, "running": params["running"]}))
         return text(mark)
 
     async def ask(self, mark: str, params: Json) -> Json:

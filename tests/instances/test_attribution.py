@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.talk import LineTalk, text_of
 from tests.instances.storm import crowd, rage
 from tests.instances.yard import AGENT, company
 
@@ -56,12 +57,13 @@ async def test_a_call_that_is_taken_back_with_the_next_line_is_never_left_runnin
     home: Path,
 ) -> None:
     listed = {"crowd": {**crowd("legacy"), "mode": "shared"}}
-    async with company(home, {AGENT: listed}) as yard, yard.client() as talk:
+    async with company(home, {AGENT: listed}) as yard, yard.client(door="line") as talk:
+        assert isinstance(talk, LineTalk)
         await talk.call("crowd__echo", {})
-        asked = talk.message("tools/call", {"name": "crowd__wait", "arguments": {}}, number=77)
-        back = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 77}}
-        lines = b"".join(json.dumps(each).encode() + b"\n" for each in (asked, back))
-        talk.writer.write(lines)  # type: ignore[attr-defined]
+        asked = talk.message("tools/call", {"name": "crowd__wait", "arguments": {}})
+        back = {"method": "notifications/cancelled", "params": {"requestId": asked["id"]}}
+        count = talk.message("tools/call", {"name": "crowd__tally", "arguments": {}})
         async with asyncio.timeout(60):
-            tally = json.loads((await talk.call("crowd__tally"))["content"][0]["text"])
-        assert tally["running"] == 0
+            said = await talk.burst(asked, {"jsonrpc": "2.0", **back}, count)
+        tally = json.loads(text_of(said["result"]))
+        assert tally["running"] == 0, "the next call overtook what took the first one back"

@@ -248,6 +248,12 @@ class Link:
         self.questions.drop(pending, reason)
         self._channel.drop(pending)
 
+    def take_back(self, number: int, reason: str) -> None:
+        """Cancel a request by its number, if it is still under way."""
+        pending = self._pending.get(b"%d" % number)
+        if pending is not None:
+            self.cancel(pending, reason)
+
     def fail(self, pending: PendingRequest, error: LinkError) -> None:
         """End a request that the channel could not carry."""
         if self._pending.pop(b"%d" % pending.number, None) is not None:

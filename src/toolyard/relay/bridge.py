@@ -21,8 +21,8 @@ from toolyard.relay.modern import modernised
 from toolyard.relay.parking import Parking, digest_of, missing, unknown_state
 from toolyard.relay.questions import ASKED
 from toolyard.relay.routes import Route
-from toolyard.relay.sending import LEFT, RETRIED, head_lines, hop_meta, start, start_legacy
-from toolyard.relay.session import ClientRequest
+from toolyard.relay.sending import RETRIED, head_lines, hop_meta, start, start_legacy
+from toolyard.relay.session import LEFT, ClientRequest
 from toolyard.wire import jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 

@@ -31,8 +31,8 @@ from toolyard.relay.modern import modernised
 from toolyard.relay.questions import Wait
 from toolyard.relay.references import Change, in_result, mention
 from toolyard.relay.routes import Route
-from toolyard.relay.sending import LEFT, start_legacy, start_plain
-from toolyard.relay.session import ClientRequest, Home, Session, agent_of
+from toolyard.relay.sending import start_legacy, start_plain
+from toolyard.relay.session import LEFT, ClientRequest, Home, Session, agent_of
 from toolyard.relay.view import View
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message

@@ -21,8 +21,7 @@ from toolyard.relay.calls import Calls, RoutedRequest
 from toolyard.relay.questions import ASKED
 from toolyard.relay.quirks import QuirkFitter
 from toolyard.relay.replies import explained
-from toolyard.relay.sending import LEFT
-from toolyard.relay.session import ClientRequest
+from toolyard.relay.session import LEFT, ClientRequest
 from toolyard.relay.views import Views
 from toolyard.tasks import Tasks
 from toolyard.wire import era

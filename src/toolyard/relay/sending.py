@@ -14,8 +14,6 @@ from toolyard.relay.session import ClientRequest
 from toolyard.wire import era, headers, jsonrpc
 from toolyard.wire.jsonrpc import Fields
 
-LEFT: Final = "the client went away"
-"""The reason that a server is told when a request is cancelled."""
 RETRIED: Final = frozenset({"inputResponses", "requestState"})
 """Members of a call that goes on after questions."""
 _FOREIGN: Final = RETRIED | {"task"}
@@ -53,6 +51,7 @@ def start(
     if request.forwarded is not None and link.forwards:
         head += forward_lines(link, request.forwarded)
     pending = link.request(method, jsonrpc.encode(fields), request, head=head + request.trace)
+    request.sent = (link, pending.number)
     if request.turns is not None:
         # Also beyond this request: a parked call goes on with the next one.
         pending.when_answered(request.turns.leave)

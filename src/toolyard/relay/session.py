@@ -11,6 +11,7 @@ from msgspec import Raw, Struct, field
 
 from toolyard.core.errors import LinkError
 from toolyard.core.quirks import KnownClient
+from toolyard.links.link import Link
 from toolyard.links.owner import Apart, member_key
 from toolyard.links.pending import PendingRequest
 from toolyard.links.turns import Turns
@@ -30,6 +31,8 @@ from toolyard.wire.jsonrpc import Fields, Message
 ASK_SECONDS: Final = 600.0
 """The time that a person may take to answer a server's question."""
 ELICITATIONS_KEPT: Final = 1000
+LEFT: Final = "the client went away"
+"""The reason that a server is told when a request is cancelled."""
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 Send = Callable[[bytes], None]
@@ -211,6 +214,8 @@ class ClientRequest(Struct, eq=False):
     _capabilities: era.Capabilities | None = None
     work: asyncio.Future[Any] | None = None
     """The task that serves it, or the server's answer if nothing else is waited for."""
+    sent: tuple[Link, int] | None = None
+    """The link that it was sent over last, and its number there."""
     is_dropped: bool = False
     """True if the client took it back."""
 
@@ -254,8 +259,14 @@ class ClientRequest(Struct, eq=False):
         return jsonrpc.text(self.params.get(key))
 
     def abandon(self) -> None:
-        """The client does not want the answer any more."""
+        """The client does not want the answer any more.
+
+        The server is told at once: the next request of the client must not overtake it.
+        """
         self.is_dropped = True
+        if self.sent is not None:
+            link, number = self.sent
+            link.take_back(number, LEFT)
         if self.work is not None:
             self.work.cancel()
 
