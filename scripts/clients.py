@@ -26,7 +26,7 @@ PACKAGES = {
     "opencode": "opencode-ai@1.18.33",
     "copilot": "@github/copilot@1.0.102",
 }
-TESTS = ("tests/features/clients/real.py", "tests/features/setup/real.py")
+TESTS = tuple(f"tests/features/{name}/real.py" for name in ("clients", "setup", "authorization"))
 QUIET = ("--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts")
 ALONE = ("unshare", "-n", "--", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
 

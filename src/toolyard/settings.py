@@ -246,6 +246,7 @@ class Settings:
     audience: tuple[str, ...] = ()
     scopes: tuple[str, ...] = ()
     groups_claim: str = "groups"
+    client_documents: Switch = "on"
     page_client: str = ""
     page_client_secret: str | None = field(default=None, repr=False)
     key: tuple[str, ...] = field(default=(), repr=False)
@@ -365,6 +366,13 @@ SETTINGS: Final = (
     ),
     Setting("scopes", _words, "Scopes that those tokens must have; blanks between them."),
     Setting("groups_claim", _claim, "The claim of those tokens that lists the groups of a person."),
+    Setting(
+        "client_documents",
+        _one_of(*get_args(Switch)),
+        "Whether clients that log in with the hub itself may describe themselves at an address of "
+        "theirs, where the hub looks: `on`, or `off` for a hub that cannot reach them. All others "
+        "are registered.",
+    ),
     Setting(
         "page_client",
         _client,

@@ -13,6 +13,7 @@ from tests.doors.doors import TOKEN, Doors, modern, open_doors
 from tests.features.authorization.people import (
     BACK,
     PASSWORD,
+    App,
     Browser,
     bearer,
     code_in,
@@ -65,6 +66,22 @@ async def test_the_metadata_say_all_that_a_client_needs(own: Doors) -> None:
     assert key["kty"] == "OKP" and "d" not in key
     refused = await bearer(own, "eyJhbGciOiJub25lIn0.e30.").post(modern("tools/list"))
     assert refused.status == 401 and "resource_metadata=" in refused.headers["www-authenticate"]
+
+
+async def test_a_hub_that_reaches_no_documents_has_clients_register(home: Path) -> None:
+    async with open_own(home, client_documents="off") as own:
+        await make_member(own)
+        metadata = await own.get("/.well-known/oauth-authorization-server")
+        assert metadata["client_id_metadata_document_supported"] is False
+        described = App(own, "https://app.example/client.json")
+        refused = await Browser(own).get(described.wish())
+        assert b"Clients have to register at this hub" in refused.body
+        assert (await log_in(own, await make_app(own)))["access_token"]
+
+
+async def test_who_keeps_the_hub_reads_why_a_document_cannot_be_fetched(own: Doors) -> None:
+    page = await Browser(own).get(App(own, "https://app.invalid/client.json").wish())
+    assert page.status == 400 and b"TOOLYARD_CLIENT_DOCUMENTS=off" in page.body
 
 
 async def test_refresh_tokens_rotate(own: Doors) -> None:

@@ -77,14 +77,18 @@ class OAuthClients:
         is_used: Callable[[str], bool],
         clock: Callable[[], float],
         fetch: Fetch = download_json,
+        *,
+        documents: bool = True,
     ) -> None:
         """Know the clients that come to a hub.
 
         Args:
             hub: Its address. If that is on the loopback, documents may be there, too.
             is_used: Tells whether somebody is logged in with the client of an id.
+            documents: Clients may describe themselves.
         """
         self._seal, self._is_used, self._clock, self._fetch = seal, is_used, clock, fetch
+        self._takes_documents = documents
         self._is_local = is_loopback_name(urlsplit(hub).hostname or "")
         self._documents: dict[str, tuple[float, LoginClient]] = {}
         self._fetches = Bucket(FETCHES, 60.0, clock)
@@ -112,6 +116,8 @@ class OAuthClients:
             OAuthError: It has none that could be known.
         """
         if self._is_address(client_id):
+            if not self._takes_documents:
+                raise OAuthError("invalid_client", "clients have to register at this hub", 401)
             return await self._described(client_id)
         client = open_value(self._seal, _PURPOSE, client_id, LoginClient)
         if client is None:
@@ -145,8 +151,7 @@ class OAuthClients:
         try:
             status, body = await asyncio.to_thread(self._fetch, client_id, DOCUMENT_LIMIT, address)
         except OSError as error:
-            text = f"the description of this client at {client_id[:200]} cannot be read"
-            raise OAuthError("invalid_client", text) from error
+            raise _unreachable(client_id) from error
         if status != 200:
             text = f"there is no description of this client at {client_id[:200]}"
             raise OAuthError("invalid_client", text)
@@ -166,13 +171,21 @@ class OAuthClients:
             port = parts.port or (443 if parts.scheme == "https" else 80)
             addresses = await resolve(parts.hostname or "", port)
         except LinkError as error:
-            raise OAuthError("invalid_client", f"{parts.hostname!r} is not known") from error
+            raise _unreachable(client_id) from error
         is_near = self._is_local and all(map(is_loopback, addresses))
         is_far = parts.scheme == "https" and all(map(is_public, addresses))
         if not is_near and not is_far:
             text = f"{parts.hostname!r} is not on the open network; no client is described there"
             raise OAuthError("invalid_client", text)
         return addresses[0]
+
+
+def _unreachable(client_id: str) -> OAuthError:
+    text = (
+        f"the hub cannot reach {client_id[:200]}, where this client describes itself; if it never "
+        "can, whoever keeps the hub starts it with TOOLYARD_CLIENT_DOCUMENTS=off"
+    )
+    return OAuthError("invalid_client", text)
 
 
 def _document_parts(client_id: str) -> Any:

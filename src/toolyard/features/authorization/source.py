@@ -39,7 +39,13 @@ def parts(yard: Yard) -> Iterable[object]:
     store = open_authorizations(yard.part(RecordPlaces), yard.part(State).database, time.time)
     if store is None:
         return  # nobody logs in until the hub has its database again, which it says
-    clients = OAuthClients(Seal(issuer.keys), issuer.url, store.is_used, time.time)
+    clients = OAuthClients(
+        Seal(issuer.keys),
+        issuer.url,
+        store.is_used,
+        time.time,
+        documents=issuer.takes_documents,
+    )
     yield AuthorizationServer(
         issuer,
         yard.part(Identities),

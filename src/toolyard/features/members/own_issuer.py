@@ -61,7 +61,7 @@ class ServerMetadata(Struct, frozen=True, kw_only=True):
     token_endpoint_auth_methods_supported: tuple[str, ...] = ("none",)
     revocation_endpoint_auth_methods_supported: tuple[str, ...] = ("none",)
     authorization_response_iss_parameter_supported: bool = True
-    client_id_metadata_document_supported: bool = True
+    client_id_metadata_document_supported: bool
     subject_types_supported: tuple[str, ...] = ("public",)
     id_token_signing_alg_values_supported: tuple[str, ...] = (ALGORITHM,)
 
@@ -69,16 +69,20 @@ class ServerMetadata(Struct, frozen=True, kw_only=True):
 class OwnIssuer:
     """The issuer that a hub is for those who were invited."""
 
-    def __init__(self, url: str, keys: Sequence[str], scopes: Sequence[str]) -> None:
+    def __init__(
+        self, url: str, keys: Sequence[str], scopes: Sequence[str], *, documents: bool = True
+    ) -> None:
         """Sign with the first of these keys, and believe all of them.
 
         Args:
             url: The address of the hub, as clients know it.
             scopes: The scopes that every client needs.
+            documents: Clients may describe themselves at an address of theirs.
         """
         self.url = url
         self.scopes = tuple(scopes)
-        self.metadata = msgspec.json.encode(_describe(url, self.scopes))
+        self.takes_documents = documents
+        self.metadata = msgspec.json.encode(_describe(url, self.scopes, documents=documents))
         self.trouble = ""
         self.keys = tuple(keys)
         """The secrets that all of its keys are made from."""
@@ -151,7 +155,7 @@ def _read_key(file: Path) -> str:
     return key
 
 
-def _describe(url: str, scopes: Sequence[str]) -> ServerMetadata:
+def _describe(url: str, scopes: Sequence[str], *, documents: bool) -> ServerMetadata:
     return ServerMetadata(
         issuer=url,
         authorization_endpoint=url + AUTHORIZE,
@@ -160,6 +164,7 @@ def _describe(url: str, scopes: Sequence[str]) -> ServerMetadata:
         revocation_endpoint=url + REVOKE,
         jwks_uri=url + KEY_SET,
         scopes_supported=tuple(scopes) or UNSET,
+        client_id_metadata_document_supported=documents,
     )
 
 

@@ -77,7 +77,8 @@ def _make_identity(
         issuer = Issuer(settings.issuer, time.monotonic)
         yield Identities(issuer, directory, rules, time.time)
         return
-    own = OwnIssuer(url, read_own_keys(settings), settings.scopes)
+    documents = settings.client_documents == "on"
+    own = OwnIssuer(url, read_own_keys(settings), settings.scopes, documents=documents)
     yield own
     yield Identities(own, directory, replace(rules, groups_claim="groups"), time.time)
 
