@@ -168,6 +168,8 @@ async def members(record: Recorder) -> None:
         await yard.ask("PUT", "/api/v1/invitations/ann@example.com", {})
         await yard.ask("PUT", f"{admissions}/guests", {"profiles": ["review"], "tier": "read"})
         await yard.ask("PUT", f"{admissions}/guests", {"profiles": ["review"], "tier": "all"})
+        await yard.ask("GET", "/api/v1/resolve/member?member=ann@example.com")
+        await yard.ask("GET", "/api/v1/why/member?member=ann@example.com&name=one__echo")
         await yard.ask("GET", "/api/v1/my/self")
         for name in ("calls", "events", "sessions"):
             await yard.ask("GET", f"/api/v1/my/{name}")

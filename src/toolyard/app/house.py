@@ -343,6 +343,7 @@ class House:
             self.fleet.known,
             self.pool,
             self.instances,
+            self.credentials,
             self.open,
             self.local,
             self.readiness,

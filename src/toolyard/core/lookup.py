@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from toolyard.core.agents import spelled
 from toolyard.core.errors import UnknownNameError
-from toolyard.core.model import Entry, Snapshot
+from toolyard.core.model import Entry, Offer, Snapshot
 from toolyard.core.names import closest, quoted
 from toolyard.core.sites import Site
 
@@ -21,6 +23,14 @@ def find_entry(snapshot: Snapshot, alias: str) -> Entry:
     aliases = [entry.alias for entry in snapshot.entries.values()]
     near = ", ".join(closest(alias, aliases) or aliases[:20]) or "none yet"
     raise UnknownNameError(f"unknown server {quoted(alias)}", f"there are: {near}")
+
+
+def find_tools(name: str, prefixes: tuple[str, ...], entry: Entry) -> Iterator[Offer]:
+    """The tools of a server that a name may mean: its own name, or the one clients see."""
+    for offer in entry.offers.tools:
+        spellings = {f"{prefix}{mark}{offer.key}" for prefix in prefixes for mark in ("__", "/")}
+        if name == offer.key or name in spellings:
+            yield offer
 
 
 def not_in_use(name: str, entry: Entry | None) -> UnknownNameError:

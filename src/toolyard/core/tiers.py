@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import Literal, NamedTuple
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from toolyard.core.marks import EVERY
 from toolyard.core.model import Offer
@@ -32,9 +33,16 @@ def narrower(one: str, other: str) -> str:
     return one if Tier(other).covers(Tier(one)) else other
 
 
+class FoundTier(NamedTuple):
+    """The tier of a tool, and whose word that is."""
+
+    tier: Tier
+    by: Literal["user", "server", "nobody"]
+
+
 class _Hints(Struct, frozen=True, rename="camel"):
-    read_only_hint: bool = False
-    destructive_hint: bool = True
+    read_only_hint: bool | UnsetType = UNSET
+    destructive_hint: bool | UnsetType = UNSET
 
 
 class _Tool(Struct, frozen=True):
@@ -42,17 +50,24 @@ class _Tool(Struct, frozen=True):
 
 
 def tier_of(tool: Offer, marks: Mapping[str, str]) -> Tier:
-    """Return the tier of a tool: as it is marked, or else as it says of itself.
+    """Return the tier of a tool; `marks` are those of its server."""
+    return find_tier(tool, marks).tier
+
+
+def find_tier(tool: Offer, marks: Mapping[str, str]) -> FoundTier:
+    """Find the tier of a tool: as it is marked, or else as it says of itself.
 
     One of which nobody says anything may destroy. `marks` are those of the tool's server.
     """
     mark = marks.get(tool.key) or marks.get(EVERY)
     if mark:
-        return Tier(mark)
+        return FoundTier(Tier(mark), "user")
     try:
         hints = msgspec.json.decode(tool.raw, type=_Tool).annotations or _Hints()
     except msgspec.DecodeError:
-        return Tier.DESTROY
-    if hints.read_only_hint:
-        return Tier.READ
-    return Tier.DESTROY if hints.destructive_hint else Tier.WRITE
+        return FoundTier(Tier.DESTROY, "nobody")
+    if hints.read_only_hint is True:
+        return FoundTier(Tier.READ, "server")
+    if hints.destructive_hint is UNSET:
+        return FoundTier(Tier.DESTROY, "nobody")
+    return FoundTier(Tier.DESTROY if hints.destructive_hint else Tier.WRITE, "server")

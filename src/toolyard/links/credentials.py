@@ -475,11 +475,16 @@ class Credentials:
 
     def _can_use(self, server: Server, member: str) -> bool:
         """Tell whether a member has the secrets of a server, and a login if it wants one."""
-        if not self._has_secrets(server, member):
-            return False
-        if server.login != MEMBER_LOGIN or not isinstance(server.endpoint, Url):
-            return True
-        return grant_key(server.endpoint.url, member) in self._listed
+        return not self.missing(server, member)
+
+    def missing(self, server: Server, member: str) -> list[str]:
+        """Return the secrets of a server that a member has not set; empty for a login."""
+        times = self._member_times
+        names = [n for n in find_member_secrets(server.endpoint) if (member, n) not in times]
+        if server.login == MEMBER_LOGIN and isinstance(server.endpoint, Url):
+            grant = self._listed.get(grant_key(server.endpoint.url, member))
+            names += [""] if grant is None or grant.ended else []
+        return names
 
     def _look_for_members(self, keys: Collection[str]) -> None:
         """Look at servers of which nothing is known with the logins of members that are new."""
@@ -491,10 +496,6 @@ class Credentials:
     def _per_member(self) -> list[Entry]:
         entries = self._picture().entries.values()
         return [entry for entry in entries if entry.server.is_per_member]
-
-    def _has_secrets(self, server: Server, member: str) -> bool:
-        names = find_member_secrets(server.endpoint)
-        return all((member, name) in self._member_times for name in names)
 
     def _renew_due(self) -> None:
         now = time.time()

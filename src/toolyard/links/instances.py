@@ -286,18 +286,33 @@ class Instances:
 
     def _make_room(self, account: str, name: str) -> None:
         """Let an account have one more: whoever invents sessions must not take all there is."""
-        mine = [instance for instance in self if instance.owner.account == account]
+        shortage = self.shortage(account, name)
+        if shortage is not None:
+            raise shortage
+        mine = self._of_account(account)
+        if len(mine) >= self._most_of(account):
+            idle = [instance for instance in mine if not instance.is_under_way]
+            self._end(min(idle, key=lambda instance: instance.last_used))
+
+    def shortage(self, account: str, name: str) -> StartError | None:
+        """Return the error that one more server of an account would end with, if it would."""
+        mine, most = self._of_account(account), self._most_of(account)
         limits = self.pool.budget.limits
-        most = min(limits.instances, self._limit_of(account) or limits.instances)
-        if len(mine) < most:
-            return
-        idle = [instance for instance in mine if not instance.is_under_way]
-        if not idle or not limits.evict:
-            text = f"cannot start {name!r}: {len(mine)} servers run for the sessions of this token"
-            limit = "instance_limit" if most == limits.instances else "the limit of the admission"
-            hint = f"end a session that you do not need, or have a keeper raise {limit}"
-            raise StartError(f"{text}, and {most} may", hint)
-        self._end(min(idle, key=lambda instance: instance.last_used))
+        can_end = limits.evict and not all(instance.is_under_way for instance in mine)
+        if len(mine) < most or can_end:
+            return None
+        text = f"cannot start {name!r}: {len(mine)} servers run for the sessions of this token"
+        limit = "instance_limit" if most == limits.instances else "the limit of the admission"
+        hint = f"end a session that you do not need, or have a keeper raise {limit}"
+        return StartError(f"{text}, and {most} may", hint)
+
+    def _of_account(self, account: str) -> list[Instance]:
+        return [instance for instance in self if instance.owner.account == account]
+
+    def _most_of(self, account: str) -> int:
+        """The number of servers that may run for the sessions of an account."""
+        limit = self.pool.budget.limits.instances
+        return min(limit, self._limit_of(account) or limit)
 
     # The end.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from msgspec import Raw
 
@@ -10,6 +11,18 @@ from toolyard.core.model import Entry, Offer
 from toolyard.core.profiles import Pairs, Profile
 from toolyard.core.tiers import Tier, tier_of
 from toolyard.wire import jsonrpc
+
+
+class ToolVerdict(StrEnum):
+    """The reason why a filter does not show a tool, if it does not."""
+
+    SHOWN = "shown"
+    SERVER = "server"
+    """Nothing of its server may be seen."""
+    TOOL = "tool"
+    """The profile leaves it out."""
+    TIER = "tier"
+    """It can do more harm than the tier allows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +38,11 @@ class ProfileFilter:
     """The one that the patterns of the profile are written with."""
     tier: str = ""
     """The tools that may be seen, by the harm they can do; empty for all."""
+
+    @property
+    def parts(self) -> tuple[ProfileFilter, ...]:
+        """The filters it is made of: itself alone."""
+        return (self,)
 
     @property
     def is_whole(self) -> bool:
@@ -50,13 +68,20 @@ class ProfileFilter:
         if kind != "tools" and (held := entry.held.of(kind)):
             offers = tuple(offer for offer in offers if offer.key not in held)
         if kind == "tools" and self.tier:
-            tier, marks = Tier(self.tier), dict(entry.marks)
-            offers = tuple(offer for offer in offers if tier.covers(tier_of(offer, marks)))
+            offers = tuple(offer for offer in offers if self._covers(entry, offer))
         if self.profile is None:
             return offers
         named = kind in ("tools", "prompts")
         admitted = (offer for offer in offers if self.admits(entry, offer.key, named=named))
         return tuple(self._worded(entry, offer) if kind == "tools" else offer for offer in admitted)
+
+    def judge(self, entry: Entry, tool: Offer) -> ToolVerdict:
+        """Say why a tool is not among `offers`, or that it is."""
+        if not self.shows(entry):
+            return ToolVerdict.SERVER
+        if not self.admits(entry, tool.key, named=True):
+            return ToolVerdict.TOOL
+        return ToolVerdict.SHOWN if self._covers(entry, tool) else ToolVerdict.TIER
 
     def admits(self, entry: Entry, key: str, *, named: bool = False) -> bool:
         """Return whether one offer of a server that is shown may be seen."""
@@ -82,6 +107,10 @@ class ProfileFilter:
             return "", ()
         return self.profile.name, self.profile.environment
 
+    def _covers(self, entry: Entry, tool: Offer) -> bool:
+        """Return whether the tier, if there is one, covers what a tool can do."""
+        return not self.tier or Tier(self.tier).covers(tier_of(tool, dict(entry.marks)))
+
     def _worded(self, entry: Entry, offer: Offer) -> Offer:
         if self.profile is None or not self.profile.describe:
             return offer
@@ -105,6 +134,11 @@ class UnionFilter:
     filters: tuple[ProfileFilter, ...]
     separator: str = "__"
     is_whole: bool = False
+
+    @property
+    def parts(self) -> tuple[ProfileFilter, ...]:
+        """The filters it is made of."""
+        return self.filters
 
     @property
     def given_names(self) -> frozenset[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from toolyard.core.caller import Caller
 from toolyard.core.names import LONGEST
 
 
@@ -51,6 +52,16 @@ class ViewKey:
 
     def __hash__(self) -> int:
         return self._hash
+
+    def limited_to(self, caller: Caller) -> ViewKey:
+        """Return this view with the limits of a caller: wherever it is looked at, the same."""
+        return replace(
+            self,
+            only=caller.servers,
+            admitted=caller.admitted,
+            tier=caller.tier,
+            profile_tiers=caller.profile_tiers,
+        )
 
     @property
     def is_limited(self) -> bool:

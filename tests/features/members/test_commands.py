@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Toolyard
+from tests.e2e.hub import new_home, running_hub, stdio_stub
 
 
 @pytest.fixture
@@ -53,3 +54,23 @@ def test_a_group_is_admitted_and_no_longer(toolyard: Toolyard, ann: str) -> None
     assert toolyard("member", "show", "ann", "--json").json["profiles"] == ["code"]
     assert toolyard("member", "admission", "remove", "developers").code == 0
     assert toolyard("member", "admission", "remove", "developers").code == 4
+
+
+def test_a_keeper_is_told_what_a_member_sees_and_why() -> None:
+    person = {"issuer": "http://127.0.0.1:9", "subject": "ann", "groups": ["developers"]}
+    kept = {"members": {"http://127.0.0.1:9#ann": {**person, "email": "ann@example.com"}}}
+    with new_home() as home:
+        path = home / "state" / "members.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(kept))
+        servers = {"one": stdio_stub("one", home, "--only", "echo,env")}
+        with running_hub(servers, home=home, env={"TOOLYARD_ISSUER": "http://127.0.0.1:9"}) as hub:
+            hub.run("profile", "set", "code", "--allow", "one/echo")
+            assert "has an admission" in hub.run("member", "resolve", "ann@example.com")
+            hub.run("member", "admission", "set", "developers", "code")
+            shown = hub.run("member", "resolve", "ann@example.com")
+            assert "sees 1 tool of 1 server" in shown and "1 of 2" in shown
+            story = hub.run("member", "why", "ann@example.com", "one__env")
+            assert "decided by: admission of 'developers', profile 'code'" in story
+            assert "leaves out 'env' of 'one'  <-" in story
+            assert hub.ask("member", "why", "ann", "one__echo")["verdict"] == "given"

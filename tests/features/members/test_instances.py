@@ -37,10 +37,10 @@ class MembersHub(RunningHub):
 
 @asynccontextmanager
 async def team_with_folders(
-    home: Path, issuer: SigningIssuer, **limits: Any
+    home: Path, issuer: SigningIssuer, settings: Json | None = None, **limits: Any
 ) -> AsyncIterator[Doors]:
     """A hub whose server runs for each session, because it asks for the folders of its client."""
-    async with open_team(home, issuer, {"fs": ENTRY}) as doors:
+    async with open_team(home, issuer, {"fs": ENTRY}, **(settings or {})) as doors:
         await put_profile(doors, "fs", allow=["fs"])
         order = {"profiles": ["fs"], **limits}
         assert (await send(doors, "PUT", "/api/v1/admissions/developers", order)).status == 200

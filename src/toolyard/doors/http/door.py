@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from math import inf
 from typing import Any, Final
 
@@ -117,14 +116,7 @@ class HttpDoor:
             scope = PathScope(profile=caller.profile, agent=caller.agent, executor=caller.executor)
         views = self._relay.views
         usual = views.usual_key
-        shown = narrowed(usual, scope, self._board.snapshot, views.resolve)
-        shown = replace(
-            shown,
-            only=caller.servers,
-            admitted=caller.admitted,
-            tier=caller.tier,
-            profile_tiers=caller.profile_tiers,
-        )
+        shown = narrowed(usual, scope, self._board.snapshot, views.resolve).limited_to(caller)
         return shown if shown != usual else None
 
     def dismiss(self, is_gone: Callable[[Caller], bool]) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from toolyard.core.agents import AgentServer, Roster
 from toolyard.core.errors import UnknownNameError
+from toolyard.core.lookup import find_tools
 from toolyard.core.model import Entry, Snapshot
 from toolyard.core.names import closest
 from toolyard.core.plans import Plan, Refusal, Resolution, Step
@@ -129,7 +130,8 @@ class _Explainer:
         for entry in self.snapshot.entries.values():
             if entry.server.agents:
                 continue
-            tool = next(_matches(self.name, (entry.alias,), entry), "")
+            offer = next(find_tools(self.name, (entry.alias,), entry), None)
+            tool = offer.key if offer is not None else ""
             if tool or self.name in (entry.alias, str(entry.server.id)):
                 what = f"{tool!r} is a tool of {entry.alias!r}, which" if tool else repr(self.name)
                 step = Step("load", f"the list of {agent}", "it is not on it", decides=True)
@@ -158,7 +160,8 @@ class _Explainer:
     def _tools(self, outcome: Plan | Refusal) -> Iterator[str]:
         entry = self._entry(outcome)
         if entry is not None:
-            yield from _matches(self.name, (outcome.name, entry.alias), entry)
+            for offer in find_tools(self.name, (outcome.name, entry.alias), entry):
+                yield offer.key
 
     def _entry(self, outcome: Plan | Refusal) -> Entry | None:
         """The server of the picture that is meant, also if it was refused."""
@@ -180,11 +183,3 @@ class _Explainer:
 
 def _is_own(entry: Entry, wanted: AgentServer) -> bool:
     return bool(entry.server.agents) and entry.server.endpoint == wanted.endpoint
-
-
-def _matches(name: str, prefixes: tuple[str, ...], entry: Entry) -> Iterator[str]:
-    """The tools of a server that a name may mean: its own name, or the one clients see."""
-    for offer in entry.offers.tools:
-        spellings = {f"{prefix}{mark}{offer.key}" for prefix in prefixes for mark in ("__", "/")}
-        if name == offer.key or name in spellings:
-            yield offer.key

@@ -10,10 +10,13 @@ from toolyard.console.context import CliContext, json_option
 
 if TYPE_CHECKING:
     from toolyard.core.caller import Role
+    from toolyard.features.members.explaining import MemberStory
     from toolyard.features.members.invitations import Invitation
-    from toolyard.features.members.operations import AdmissionRow, MemberRow
+    from toolyard.features.members.operations import MemberRow
+    from toolyard.features.members.seeing import AdmissionRow, MemberServer, MemberSight
 
 TITLES = ("member", "role", "groups", "profiles", "last used")
+SIGHT_TITLES = ("server", "tools", "by", "needs")
 ADMISSION_TITLES = ("group", "profiles", "limits")
 
 
@@ -151,6 +154,43 @@ def reset_command(context: CliContext, name: str) -> None:
     context.terminal.answer(invitation, lambda: _tell_link(context, invitation))
 
 
+@member_command.command("resolve")
+@click.argument("name")
+@json_option
+@click.pass_obj
+def resolve_command(context: CliContext, name: str) -> None:
+    """Show the servers that a member sees, and the admissions that show them.
+
+    \b
+    toolyard member resolve ann@example.com
+    """
+    from toolyard.features.members.seeing import MemberQuery, resolve_member
+
+    sight = context.start_hub().run(resolve_member, MemberQuery(name))
+    context.terminal.answer(sight, lambda: _show_sight(context, sight))
+
+
+@member_command.command("why")
+@click.argument("member", metavar="NAME")
+@click.argument("name", metavar="SERVER|TOOL")
+@json_option
+@click.pass_obj
+def why_command(context: CliContext, member: str, name: str) -> None:
+    """Explain why a member can use a server or tool, or cannot.
+
+    Names the admission, profile, tier, credential or limit that decided, then everything that
+    counted.
+
+    \b
+    toolyard member why ann@example.com git__push
+    toolyard member why ann@example.com files
+    """
+    from toolyard.features.members.seeing import MemberWhyQuery, explain_to_keeper
+
+    story = context.start_hub().run(explain_to_keeper, MemberWhyQuery(name, member))
+    context.terminal.answer(story, lambda: _explain(context, story))
+
+
 @member_command.group("admission")
 @json_option
 def admission_command() -> None:
@@ -280,6 +320,33 @@ def _describe(context: CliContext, row: MemberRow) -> None:
     for title, text in pairs.items():
         if text:
             context.terminal.say(f"{title}: {text}")
+
+
+def _show_sight(context: CliContext, sight: MemberSight) -> None:
+    context.terminal.say(sight.text)
+    if sight.hint:
+        context.terminal.say(f"hint: {sight.hint}")
+    if sight.servers:
+        context.terminal.table(SIGHT_TITLES, [_sight_cells(server) for server in sight.servers])
+
+
+def _sight_cells(server: MemberServer) -> list[str]:
+    count = f"{len(server.tools)} of {len(server.tools) + server.hidden}"
+    needs = [f"secret {name}" if name else "login" for name in server.missing]
+    return [server.server, count, "; ".join(server.rules), ", ".join(needs)]
+
+
+def _explain(context: CliContext, story: MemberStory) -> None:
+    say = context.terminal.say
+    say(story.text)
+    say(f"decided by: {story.decided.rule}")
+    if story.hint:
+        say(f"hint: {story.hint}")
+    for number, step in enumerate(story.steps, 1):
+        mark = "  <-" if step.decides else ""
+        say(f"  {number}. {step.stage}: {step.rule}: {step.text}{mark}")
+    if story.also:
+        say(f"also offered by: {', '.join(story.also)}")
 
 
 def _show_admissions(context: CliContext, rows: list[AdmissionRow]) -> None:

@@ -9,8 +9,22 @@ from typing import Final, NamedTuple
 import msgspec
 
 from toolyard.core.caller import ACCOUNT, Caller
-from toolyard.features.members.model import Admission, Member, Person, caller_of
-from toolyard.features.members.store import MOST, AdmissionRecords, MemberRecords
+from toolyard.core.errors import UnknownNameError
+from toolyard.features.members.model import (
+    Admission,
+    Member,
+    Person,
+    ShutOut,
+    judge_member,
+    of_groups,
+)
+from toolyard.features.members.store import (
+    MOST,
+    AdmissionRecords,
+    MemberRecords,
+    find_member,
+    present,
+)
 from toolyard.records.protocol import Kept, amend
 from toolyard.relay.dismissals import Dismissals
 
@@ -105,9 +119,19 @@ class MemberDirectory:
     def caller(self, key: str) -> Caller | None:
         """Return the caller that a member is now; None if nothing lets them in."""
         if key not in self._callers:
-            member = self._by_key.get(key)
-            self._callers[key] = None if member is None else caller_of(member, self._admissions)
+            judged = self.judge(key)
+            self._callers[key] = None if isinstance(judged, ShutOut) else judged
         return self._callers[key]
+
+    def judge(self, key: str) -> Caller | ShutOut:
+        """Return the caller that a member is now, or why nothing lets them in."""
+        member = self._by_key.get(key)
+        return ShutOut.UNKNOWN if member is None else judge_member(member, self._admissions)
+
+    def admissions_of(self, key: str) -> list[Admission]:
+        """Return the admissions that a member has by their groups."""
+        member = self._by_key.get(key)
+        return [] if member is None else of_groups(member.groups, self._admissions)
 
     def narrow(self, token: Caller) -> Caller | None:
         """Return the member who comes in with a token of theirs; None if nothing lets them in."""
@@ -129,6 +153,23 @@ class MemberDirectory:
     def get(self, key: str) -> Member | None:
         """Return the member of a key."""
         return self._by_key.get(key)
+
+    def find(self, name: str) -> Member:
+        """Return the member of a name, who may have come in a moment ago; else one removed.
+
+        Raises:
+            UnknownNameError: There is none.
+            ConfigError: There are several.
+        """
+        members = self._by_key.values()
+        try:
+            return find_member(present(members), name)
+        except UnknownNameError as error:
+            removed = [member for member in members if member.removed_at]
+            try:
+                return find_member(removed, name)
+            except UnknownNameError:
+                raise error from None
 
     def used(self, key: str) -> None:
         """A member has come in; the time is written down if the last one is long ago."""
@@ -154,7 +195,7 @@ class MemberDirectory:
         updated = person.update(member)
         if member is None or member.removed_at:
             is_full = len(self._by_key) >= MOST or not self._is_readable
-            if is_full or caller_of(updated, self._admissions) is None:
+            if is_full or isinstance(judge_member(updated, self._admissions), ShutOut):
                 return member
         self._by_key[person.key] = updated
         if member is None or _told(updated) != _told(member):

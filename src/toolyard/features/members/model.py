@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from enum import StrEnum
 from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
@@ -112,14 +113,26 @@ def of_groups(groups: Collection[str], admissions: Iterable[Admission]) -> list[
     return [admission for admission in admissions if admission.group in theirs]
 
 
-def caller_of(member: Member, admissions: Iterable[Admission]) -> Caller | None:
-    """The caller that a member is; None if nothing lets them in."""
+class ShutOut(StrEnum):
+    """The reason why a member is not let in."""
+
+    UNKNOWN = "not-a-member"
+    REMOVED = "removed"
+    DISABLED = "disabled"
+    NOT_ADMITTED = "not-admitted"
+    """No group of theirs has an admission."""
+
+
+def judge_member(member: Member, admissions: Iterable[Admission]) -> Caller | ShutOut:
+    """Return the caller that a member is, or why nothing lets them in."""
     own = of_groups(member.groups, admissions)
     profiles = admitted_profiles(member.groups, own)
-    if member.disabled or member.removed_at:
-        return None
+    if member.removed_at:
+        return ShutOut.REMOVED
+    if member.disabled:
+        return ShutOut.DISABLED
     if not profiles and member.role is not Role.KEEPER:
-        return None
+        return ShutOut.NOT_ADMITTED
     return Caller(
         member.label,
         member=member.key,

@@ -24,12 +24,18 @@ from toolyard.features.members.model import (
     admitted_profiles,
     check_admission,
 )
+from toolyard.features.members.seeing import (
+    AdmissionRow,
+    admission_row,
+    explain_to_keeper,
+    resolve_member,
+)
 from toolyard.features.members.store import AdmissionRecords, MemberRecords, present, readable
 from toolyard.operation import Done, Needs, NoInput, operation
 from toolyard.records.protocol import amend
 from toolyard.yard import Yard
 
-__all__ = ["invite_member", "reset_member"]
+__all__ = ["explain_to_keeper", "invite_member", "reset_member", "resolve_member"]
 """Operations of the feature that stand elsewhere."""
 
 MEMBERS = "/api/v1/members"
@@ -75,19 +81,6 @@ class ChangeMember(Struct, frozen=True, forbid_unknown_fields=True):
     disabled: bool | UnsetType = UNSET
     groups: list[GroupName] | UnsetType = UNSET
     """Only of those who log in with the hub itself; an issuer says those of others."""
-
-
-class AdmissionRow(Struct, frozen=True):
-    """A group, the profiles it is admitted to, and the limits for each of its members."""
-
-    group: str
-    profiles: list[str]
-    tier: Tier = Tier.DESTROY
-    """The tools that it gets, by the harm they can do; `destroy` for all."""
-    instances: int = 0
-    """The servers that may run for the sessions of one member; 0 for no limit of its own."""
-    sessions: int = 0
-    """The sessions that one member may have; 0 for no limit of its own."""
 
 
 class AdmissionList(Struct, frozen=True):
@@ -167,7 +160,7 @@ async def get_self(yard: Yard, order: NoInput) -> MemberRow:
 async def list_admissions(yard: Yard, order: NoInput) -> AdmissionList:
     """All admissions."""
     admissions = sorted(await _admissions(yard), key=lambda admission: admission.group)
-    return AdmissionList([_admission_row(admission) for admission in admissions])
+    return AdmissionList([admission_row(admission) for admission in admissions])
 
 
 @operation("PUT", ADMISSION, needs=Needs.FILES)
@@ -181,7 +174,7 @@ async def put_admission(yard: Yard, order: PutAdmission) -> AdmissionRow:
     write = yard.part(AdmissionRecords).write
     await asyncio.to_thread(write, admission.group, admission, by=yard.caller)
     await _follow(yard)
-    return _admission_row(admission)
+    return admission_row(admission)
 
 
 @operation("DELETE", ADMISSION, needs=Needs.FILES)
@@ -216,11 +209,6 @@ async def _follow(yard: Yard) -> None:
 async def _admissions(yard: Yard) -> list[Admission]:
     kept = await asyncio.to_thread(yard.part(AdmissionRecords).read)
     return list(kept.values.values())
-
-
-def _admission_row(admission: Admission) -> AdmissionRow:
-    limits = admission.tier, admission.instances, admission.sessions
-    return AdmissionRow(admission.group, list(admission.profiles), *limits)
 
 
 def _row(member: Member, admissions: list[Admission]) -> MemberRow:

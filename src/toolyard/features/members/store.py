@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, Generic
 
@@ -52,17 +53,7 @@ class MemberRecords(RecordKind[Member]):
             ConfigError: There are several.
             StoreError: The members cannot be read.
         """
-        members = present(readable(self.read()).values.values())
-        matching = [m for m in members if name in (m.key, m.subject, m.email)]
-        if len(matching) > 1:
-            keys = ", ".join(member.key for member in matching)
-            raise ConfigError(f"{name[:80]!r} stands for several members", f"name one of: {keys}")
-        if matching:
-            return matching[0]
-        labels = sorted(member.email or member.subject for member in members)
-        near = ", ".join(closest(name, labels) or labels[:20])
-        hint = f"there are: {near}" if near else "members are made when they first log in"
-        raise UnknownNameError(f"unknown member {name[:80]!r}", hint)
+        return find_member(present(readable(self.read()).values.values()), name)
 
 
 class AdmissionRecords(RecordKind[Admission]):
@@ -80,6 +71,26 @@ class AdmissionRecords(RecordKind[Admission]):
             hint = f"there are: {near}" if near else "see: toolyard member admission set"
             raise UnknownNameError(f"the group {group[:80]!r} has no admission", hint)
         self.write(group, None, by=by)
+
+
+def find_member(members: Iterable[Member], name: str) -> Member:
+    """Return the one of these members whose email address, subject or key this is.
+
+    Raises:
+        UnknownNameError: There is none.
+        ConfigError: There are several.
+    """
+    members = list(members)
+    matching = [m for m in members if name in (m.key, m.subject, m.email)]
+    if len(matching) > 1:
+        keys = ", ".join(member.key for member in matching)
+        raise ConfigError(f"{name[:80]!r} stands for several members", f"name one of: {keys}")
+    if matching:
+        return matching[0]
+    labels = sorted(member.email or member.subject for member in members)
+    near = ", ".join(closest(name, labels) or labels[:20])
+    hint = f"there are: {near}" if near else "members are made when they first log in"
+    raise UnknownNameError(f"unknown member {name[:80]!r}", hint)
 
 
 def open_members(places: RecordPlaces, folder: Path) -> MemberRecords:

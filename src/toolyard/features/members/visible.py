@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from toolyard.core.errors import UnknownNameError
 from toolyard.features.members.directory import MemberDirectory
 from toolyard.relay.relay import Relay
@@ -16,7 +14,7 @@ def find_visible(yard: Yard, member: str) -> frozenset[str]:
     if caller is None:
         return frozenset()
     views = yard.part(Relay).views
-    return frozenset(views.look(replace(views.usual_key, admitted=caller.admitted)).entries)
+    return frozenset(views.look(views.usual_key.limited_to(caller)).entries)
 
 
 def check_visible(yard: Yard, member: str, alias: str) -> str:
