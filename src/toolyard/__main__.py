@@ -10,11 +10,11 @@ def main() -> int:
     words = sys.argv[1:]
     if words[:1] == ["mcp"]:
         from toolyard.doors.stdio import attach
-        from toolyard.launching import serve_stdio
+        from toolyard.launching import serve_remote, serve_stdio
 
         options = attach.parse(words[1:])
         if options is not None:
-            return attach.run(options, serve_stdio)
+            return attach.run(options, serve_stdio, serve_remote)
     from toolyard.command_line import run
 
     return run(words)

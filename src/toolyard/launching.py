@@ -1,4 +1,4 @@
-"""Starts a hub in this process; what a hub consists of is loaded only then."""
+"""Starts a hub in this process, or stands in for one; what that takes is loaded only then."""
 
 from __future__ import annotations
 
@@ -26,6 +26,23 @@ def serve_stdio(flags: Mapping[str, object], view: Mapping[str, str]) -> None:
         from toolyard.app import serving
 
     serving.serve_stdio(flags, view)
+
+
+def serve_remote(url: str, profile: str, server: str) -> None:
+    """Stand in for a hub elsewhere, for one client on stdin and stdout, until it leaves."""
+    with _kept_for_good():
+        import asyncio
+
+        from toolyard.doors.stdio import remote
+        from toolyard.features.remote_hub.address import door_of, read_hub
+        from toolyard.features.remote_hub.hub_login import open_hub_login
+
+    hub = read_hub(url)
+
+    async def stand_in() -> None:
+        await remote.serve(hub, door_of(hub, profile, server), open_hub_login(hub).bearer)
+
+    asyncio.run(stand_in())
 
 
 @contextmanager

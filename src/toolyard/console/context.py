@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Serve = Callable[["Settings", Callable[[str], None]], None]
-ServeStdio = Callable[[Mapping[str, object], Mapping[str, str]], None]
 """Is the hub until told to stop; calls what it is given with its address, once doors are open."""
+ServeStdio = Callable[[Mapping[str, object], Mapping[str, str]], None]
+ServeRemote = Callable[[str, str, str], None]
+"""Stands in for a hub elsewhere, by its address, or for a profile or a server of it."""
 
 
 class CliContext:
@@ -35,16 +37,19 @@ class CliContext:
         terminal: Terminal | None = None,
         serve: Serve | None = None,
         serve_stdio: ServeStdio | None = None,
+        serve_remote: ServeRemote | None = None,
     ) -> None:
         """Begin a run.
 
         Args:
             serve: Runs a hub, for `up`.
             serve_stdio: Runs a hub for one client, for `mcp`.
+            serve_remote: Serves one client from a hub elsewhere, for `mcp --hub`.
         """
         self.terminal = terminal or Terminal()
         self.serve = serve
         self.serve_stdio = serve_stdio
+        self.serve_remote = serve_remote
         self.flags: dict[str, object] = {}
 
     @cached_property

@@ -32,7 +32,7 @@ from toolyard.links.http import with_authorization
 from toolyard.links.keeper import Keeper
 from toolyard.links.link import Link
 from toolyard.links.opening import Opening, Proceed
-from toolyard.links.refresh import refresh
+from toolyard.links.refresh import renew
 from toolyard.links.refusals import AuthNeededError, ScopeNeededError
 from toolyard.records.follow import ChangeSignal
 from toolyard.records.secrets.expand import find_member_secrets, find_secrets
@@ -280,19 +280,7 @@ class Credentials:
         if key in self._clients:
             # It is kept in memory alone: whoever needs another one gets it in a request.
             return await self._clients[key]()
-        hold = self._grants.hold(key)
-        await asyncio.to_thread(hold.__enter__)
-        try:
-            current = await asyncio.to_thread(self._grants.read, key)
-            if current is not None and (old is None or current.access_token != old.access_token):
-                return current  # another process was quicker
-            if current is None or not current.refresh_token:
-                raise AuthNeededError("the login cannot be renewed", 401)
-            grant = await refresh(current)
-            await asyncio.to_thread(self._grants.write, grant)
-            return grant
-        finally:
-            await asyncio.to_thread(hold.__exit__, None, None, None)
+        return await renew(self._grants, key, old)
 
     def _hold(self, key: str, grant: OAuthGrant) -> None:
         """Keep a grant in memory, and see when it is to be renewed."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 from toolyard.core.errors import LinkError
-from toolyard.links.grants import OAuthGrant
+from toolyard.links.grants import GrantStore, OAuthGrant
 from toolyard.links.issuer_http import IssuerHttp
 from toolyard.links.refusals import AuthNeededError
 from toolyard.links.token_requests import ClientProof, read_client, request_tokens
@@ -42,6 +43,29 @@ async def refresh(grant: OAuthGrant) -> OAuthGrant:
         issued_at=tokens.issued_at,
         expires_at=tokens.expires_at,
     )
+
+
+async def renew(grants: GrantStore, key: str, old: OAuthGrant | None) -> OAuthGrant:
+    """Return a newer grant than `old`, which another process may have obtained already.
+
+    Raises:
+        AuthNeededError: Nobody renews it: a person has to log in again.
+        LinkError: It cannot be renewed now.
+        StoreError, SecretError: It cannot be read or kept.
+    """
+    hold = grants.hold(key)
+    await asyncio.to_thread(hold.__enter__)
+    try:
+        current = await asyncio.to_thread(grants.read, key)
+        if current is not None and (old is None or current.access_token != old.access_token):
+            return current
+        if current is None or not current.refresh_token:
+            raise AuthNeededError("the login cannot be renewed", 401)
+        grant = await refresh(current)
+        await asyncio.to_thread(grants.write, grant)
+        return grant
+    finally:
+        await asyncio.to_thread(hold.__exit__, None, None, None)
 
 
 def proof_of(grant: OAuthGrant) -> ClientProof:

@@ -35,6 +35,8 @@ class TeamIssuer(Issuer):
     def __init__(self) -> None:
         super().__init__()
         self.hub = ""
+        self.good_for = 60
+        """Seconds until a token expires."""
 
     @property
     def mcp(self) -> str:
@@ -46,7 +48,13 @@ class TeamIssuer(Issuer):
 
     def _issue(self, scope: str) -> dict[str, Any]:
         now = int(time.time())
-        claims = {"iss": self.url, "sub": "ann", "aud": self.hub, "iat": now, "exp": now + 60}
+        claims = {
+            "iss": self.url,
+            "sub": "ann",
+            "aud": self.hub,
+            "iat": now,
+            "exp": now + self.good_for,
+        }
         claims |= {"email": "ann@example.com", "groups": ["developers"], "scope": scope}
         token = jwt.encode({"alg": "ES256", "kid": "first"}, claims, a_key("first"))
         return {**super()._issue(scope), "access_token": token}

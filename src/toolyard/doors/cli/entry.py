@@ -11,7 +11,7 @@ from typing import Final
 import click
 
 from toolyard import __version__
-from toolyard.console.context import CliContext, Serve, ServeStdio, json_option
+from toolyard.console.context import CliContext, Serve, ServeRemote, ServeStdio, json_option
 from toolyard.console.exits import Exit
 from toolyard.console.spelling import Spelling
 from toolyard.console.terminal import Terminal
@@ -60,7 +60,13 @@ def make_root(features: Iterable[Feature]) -> LazyGroup:
     return command
 
 
-def run(words: list[str], root: LazyGroup, serve: Serve, serve_stdio: ServeStdio) -> int:
+def run(
+    words: list[str],
+    root: LazyGroup,
+    serve: Serve,
+    serve_stdio: ServeStdio,
+    serve_remote: ServeRemote,
+) -> int:
     """Run one command line; return the exit code."""
     spelling = Spelling(typed_command(sys.argv[0]), root.sentences)
     terminal = Terminal(as_json=_wants_json(words), spelling=spelling)
@@ -70,7 +76,7 @@ def run(words: list[str], root: LazyGroup, serve: Serve, serve_stdio: ServeStdio
             stream.reconfigure(errors="replace")
     try:
         # Where a command ends itself with a code, click gives that code back.
-        context = CliContext(terminal, serve, serve_stdio)
+        context = CliContext(terminal, serve, serve_stdio, serve_remote)
         ended = root.main(words, prog_name="toolyard", standalone_mode=False, obj=context)
     except click.exceptions.NoArgsIsHelpError as error:
         print(error.format_message())

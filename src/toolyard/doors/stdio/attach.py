@@ -24,7 +24,7 @@ TYPE_CHECKING = False  # checkers know this name; to import it would cost what i
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolyard.console.context import ServeStdio
+    from toolyard.console.context import ServeRemote, ServeStdio
 
 STATE_PATIENCE = 5.0
 """Seconds within which a hub that can be reached must have described itself."""
@@ -32,7 +32,12 @@ STATE_PAUSE = 0.1
 RUN_USER = "/run/user"
 REMOVED = "Toolyard was removed: install it again, and connect your clients again"
 """The hint if there is nothing left to start; said without importing anything."""
-FLAGS = ("--server", "--app", "--separator", "--profile", "--agent", "--executor", "--config")
+FLAGS = (
+    *("--server", "--app", "--separator", "--profile", "--agent", "--executor", "--config"),
+    "--hub",
+)
+NOT_REMOTE = ("app", "separator", "agent", "executor", "config", "standalone")
+"""Options that mean nothing to a hub that a member uses from elsewhere."""
 
 
 class McpOptions:
@@ -46,6 +51,7 @@ class McpOptions:
         self.agent = ""
         self.executor = ""
         self.config = ""
+        self.hub = ""
         self.standalone = False
 
 
@@ -67,12 +73,14 @@ def parse(words: list[str]) -> McpOptions | None:
     return options
 
 
-def run(options: McpOptions, serve_stdio: ServeStdio) -> int:
+def run(options: McpOptions, serve_stdio: ServeStdio, serve_remote: ServeRemote) -> int:
     """Serve the client on stdin and stdout until it leaves; return the exit code.
 
-    `serve_stdio` is a hub for this client alone, if it wants one.
+    `serve_stdio` is a hub for this client alone, and `serve_remote` one elsewhere, if it wants one.
     """
     try:
+        if options.hub:
+            return _remote(options, serve_remote)
         if options.standalone:
             return _standalone(options, serve_stdio)
         entry = _Entry(options)
@@ -133,6 +141,17 @@ def _standalone(options: McpOptions, serve_stdio: ServeStdio) -> int:
         )
     wishes = {"cwd": _cwd(), **view_options(options)}
     serve_stdio({"config_file": options.config or None}, wishes)
+    return Exit.OK
+
+
+def _remote(options: McpOptions, serve_remote: ServeRemote) -> int:
+    given = [name for name in NOT_REMOTE if getattr(options, name)]
+    if given or (options.profile and options.server):
+        raise ToolyardError(
+            f"--{given[0] if given else 'profile --server'} does not go with --hub",
+            "with --hub, name one --profile or one --server, or neither",
+        )
+    serve_remote(options.hub, options.profile, options.server)
     return Exit.OK
 
 

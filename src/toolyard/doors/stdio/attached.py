@@ -103,7 +103,7 @@ class Attached:
 
     def _receive(self, sock: socket.socket) -> None:
         """Pass the hub's lines to the client until the hub ends."""
-        cutter = _Cutter()
+        cutter = LineCutter()
         while data := _take(sock):
             lines = [line for line in cutter.cut(data) if self._conversation.note_hub_line(line)]
             self._tell(b"".join(lines))
@@ -123,14 +123,14 @@ class Attached:
     def _tell(self, lines: bytes) -> None:
         if lines:
             with self._output:
-                _write(lines)
+                write_stdout(lines)
 
     # From the client to the hub.
 
     def _send(self) -> None:
         """Pass the client's lines to the hub until they end; its answers then get some time."""
-        cutter = _Cutter(LONGEST)
-        while data := _read():
+        cutter = LineCutter(LONGEST)
+        while data := read_stdin():
             self._pass_on(*cutter.cut(data))
         self._is_input_over = True
         self._pass_on(cutter.rest())
@@ -241,7 +241,7 @@ class Attached:
         self._tell(answers)
 
 
-class _Cutter:
+class LineCutter:
     """Cuts bytes into whole lines; one that is too long is given in pieces."""
 
     def __init__(self, longest: int = sys.maxsize) -> None:
@@ -318,7 +318,8 @@ def _is_read() -> bool:
     return not poll.poll(0)
 
 
-def _read() -> bytes:
+def read_stdin() -> bytes:
+    """Return the next bytes of the client; none once it has closed its side."""
     while True:
         try:
             return os.read(0, CHUNK)
@@ -328,7 +329,8 @@ def _read() -> bytes:
             return b""  # a stdin that cannot be read is one that has ended
 
 
-def _write(data: bytes) -> None:
+def write_stdout(data: bytes) -> None:
+    """Write all to the client."""
     rest = memoryview(data)
     while rest:
         try:

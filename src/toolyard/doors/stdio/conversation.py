@@ -53,7 +53,7 @@ _ID_LONGEST = 64
 """Bytes at the end of a line in which its id is looked for, if it stands last."""
 _OUR_LINE = b'{"toolyard":'
 _OUR_ID = b'"toolyard:again:'
-_ACKNOWLEDGED = b'{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged"'
+ACKNOWLEDGED = b'{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged"'
 _LISTS = {"tools": "toolsListChanged", "prompts": "promptsListChanged"} | {
     "resources": "resourcesListChanged"
 }
@@ -95,19 +95,19 @@ class Conversation:
         """Note a message of the client that is sent to the hub."""
         method = message.get("method")
         if is_request(message):
-            self._under_way[_key(message["id"])] = line if method in REPEATED else b""
+            self._under_way[key_of(message["id"])] = line if method in REPEATED else b""
             self._keep(method, message.get("params"))
         elif method == "notifications/initialized":
             self._is_ready = True
         elif method == "notifications/cancelled":
             # No answer is wanted, and none will come.
-            self._under_way.pop(_key(_within(message, "params", "requestId")), None)
+            self._under_way.pop(key_of(within(message, "params", "requestId")), None)
         elif method is None:
-            self._questions.pop(_key(message.get("id")), None)
+            self._questions.pop(key_of(message.get("id")), None)
 
     def forget_request(self, message: Json) -> None:
         """Forget a request that the hub did not get."""
-        self._under_way.pop(_key(message["id"]), None)
+        self._under_way.pop(key_of(message["id"]), None)
 
     def note_hub_line(self, line: bytes) -> bool:
         """Note a line of the hub; return False if it is not for the client."""
@@ -146,7 +146,7 @@ class Conversation:
         self._hubs += 1
         methods = {key: read(line).get("method") for key, line in self._under_way.items()}
         if self._greeting is not None and "initialize" not in methods.values():
-            lines += self._introduction()
+            lines += self.introduction()
         self._unacknowledged = {key for key, method in methods.items() if method == LISTEN}
         return b"".join([*lines, *self._under_way.values()])
 
@@ -156,7 +156,7 @@ class Conversation:
         for line in list(self._under_way.values()):
             message = read(line)
             if message.get("method") == LISTEN:
-                lines += _modern_news(message)
+                lines += modern_news(message)
         return b"".join(lines)
 
     def _keep(self, method: object, params: object) -> None:
@@ -172,7 +172,8 @@ class Conversation:
         elif method == "resources/unsubscribe":
             self._followed.pop(str(params.get("uri")), None)
 
-    def _introduction(self) -> list[bytes]:
+    def introduction(self) -> list[bytes]:
+        """Return what another hub must be told of the client: its greeting, and what it wishes."""
         requests = [("initialize", self._greeting), ("logging/setLevel", self._level)]
         requests += [("resources/subscribe", params) for params in self._followed.values()]
         lines = [
@@ -200,9 +201,9 @@ class Conversation:
 
     def _is_repeated(self, line: bytes) -> bool:
         """Tell whether a line acknowledges what the hub before had acknowledged."""
-        if not line.startswith(_ACKNOWLEDGED):
+        if not line.startswith(ACKNOWLEDGED):
             return False
-        key = _key(_subscription(read(line)))
+        key = key_of(_subscription(read(line)))
         is_repeated = key in self._unacknowledged
         self._unacknowledged.discard(key)
         return is_repeated
@@ -211,7 +212,7 @@ class Conversation:
         """Note a line in a layout that hubs of this version do not write for clients."""
         message = read(line)
         if line.startswith(_OUR_LINE):
-            self.leaving = str(_within(message, "toolyard", "leaving") or "")
+            self.leaving = str(within(message, "toolyard", "leaving") or "")
             return False
         raw = json.dumps(message.get("id")).encode()
         return self._asks(raw) if "method" in message else self._answered(raw)
@@ -235,22 +236,22 @@ def is_request(message: Json) -> bool:
 
 def refusal(message: Json, text: str) -> bytes:
     """Return the answer to a request that no hub will get."""
-    return _error(_key(message["id"]), text)
+    return _error(key_of(message["id"]), text)
 
 
 def pong(message: Json) -> bytes:
     """Return the answer to a ping: the client asks whether we are there."""
-    return b'{"jsonrpc":"2.0","id":%b,"result":{}}\n' % _key(message["id"])
+    return b'{"jsonrpc":"2.0","id":%b,"result":{}}\n' % key_of(message["id"])
 
 
-def _key(id_: object) -> bytes:
+def key_of(id_: object) -> bytes:
     """Return an id in one spelling."""
     return json.dumps(id_).encode()
 
 
 def _spelt(raw: bytes) -> bytes:
     """Return an id that came as bytes in that spelling."""
-    return raw if raw.isdigit() else _key(read(b'{"id":%b}' % raw).get("id"))
+    return raw if raw.isdigit() else key_of(read(b'{"id":%b}' % raw).get("id"))
 
 
 def _line(message: Json) -> bytes:
@@ -267,14 +268,15 @@ def _news(kind: str, params: Json) -> bytes:
     return _line({**notice, "params": params} if params else notice)
 
 
-def _modern_news(listening: Json) -> list[bytes]:
+def modern_news(listening: Json) -> list[bytes]:
+    """Return what to tell a client that listens, if it may have missed something."""
     from toolyard.wire.era import META_SUBSCRIPTION
 
     meta = {"_meta": {META_SUBSCRIPTION: listening["id"]}}
     wanted = [
         kind
         for kind, field in _LISTS.items()
-        if _within(listening, "params", "notifications", field) is True
+        if within(listening, "params", "notifications", field) is True
     ]
     return [_news(kind, meta) for kind in wanted]
 
@@ -282,10 +284,10 @@ def _modern_news(listening: Json) -> list[bytes]:
 def _subscription(message: Json) -> object:
     from toolyard.wire.era import META_SUBSCRIPTION
 
-    return _within(message, "params", "_meta", META_SUBSCRIPTION)
+    return within(message, "params", "_meta", META_SUBSCRIPTION)
 
 
-def _within(value: object, *keys: str) -> object:
+def within(value: object, *keys: str) -> object:
     """Return the value at the end of a path of keys, if there is one."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None

@@ -23,6 +23,7 @@ from toolyard.doors.stdio import attach
     help="Put this between variant (or server) and tool.",
 )
 @click.option("--config", default="", metavar="FILE", help="The servers file, if a hub is started.")
+@click.option("--hub", default="", metavar="URL", help="Stand in for this hub; see toolyard login.")
 @click.option("--standalone", is_flag=True, help="Be a hub of its own instead of sharing one.")
 @click.pass_obj
 def mcp_command(context: CliContext, /, standalone: bool, **values: str) -> None:
@@ -30,10 +31,13 @@ def mcp_command(context: CliContext, /, standalone: bool, **values: str) -> None
 
     This is what clients start. It attaches to the running hub, starting one in the background if
     there is none, stays when the hub is restarted, and leaves when its stdin closes.
+
+    With --hub it stands in for the hub of your team, where you have logged in, and shows what you
+    may use there, or what one --profile or --server of it offers.
     """
     options = attach.McpOptions()
     options.standalone = standalone
     for name, value in values.items():
         setattr(options, name, value)
-    assert context.serve_stdio is not None  # the command line of Toolyard can
-    sys.exit(attach.run(options, context.serve_stdio))
+    assert context.serve_stdio is not None and context.serve_remote is not None  # it can
+    sys.exit(attach.run(options, context.serve_stdio, context.serve_remote))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ import click
 from toolyard.console.context import CliContext, complete_servers, config_option, json_option
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
+from toolyard.features.auth.browsing import page_shower
 
 if TYPE_CHECKING:
     from toolyard.features.auth.logins import LoginState
@@ -76,12 +76,7 @@ def login_command(
 
     secret = _keyring(context)(client_secret) if client_secret else ""
     client = OAuthClient(client_id, secret, client_page, port)
-
-    def show(page: str) -> None:
-        context.terminal.note(f"open this page to log in to '{name}':\n\n  {page}\n")
-        if not no_browser and _has_browser():
-            _open(page)
-
+    show = page_shower(context.terminal, name, opens=not no_browser)
     grant = asyncio.run(_log_in(context, name, client, show))
     answer = {"done": "logged-in", "server": name} | _told(grant)
     text = f"logged in to '{name}' with {grant.issuer}"
@@ -180,19 +175,3 @@ def _expiry(login: LoginState) -> str:
         return "never"
     moment = time.strftime("%Y-%m-%d %H:%M", time.localtime(login.expires_at))
     return moment if login.state == "ended" else f"{moment}, renewed before"
-
-
-def _has_browser() -> bool:
-    """Tell whether there is a screen; a browser inside the terminal would take it away from us."""
-    if sys.platform == "darwin":
-        return True
-    return any(os.environ.get(name) for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"))
-
-
-def _open(page: str) -> None:
-    """Hand an address to the browser, as one argument and without a shell."""
-    import webbrowser
-
-    from toolyard.links.addresses import check_link
-
-    webbrowser.open(check_link(page))

@@ -185,7 +185,7 @@ class _Attempt:
             if not isinstance(lacking, ScopeNeededError):
                 break
             scope = join_scopes(grant.scope, lacking.scope)
-        text = f"{self._name!r} does not accept the login (HTTP {reply.status})"
+        text = f"{self._name!r} does not accept the login (HTTP {reply.status}){_reason(reply)}"
         raise LinkError(text, "start it again")
 
     async def _obtain(
@@ -270,6 +270,14 @@ class _Attempt:
             )
         except AuthNeededError as error:
             raise LinkError(str(error), "start it again") from error
+
+
+def _reason(reply: IssuerReply) -> str:
+    """The reason that a server gives for a refusal (RFC 9457), if it gives one."""
+    detail = reply.fields().get("detail")
+    if not isinstance(detail, str):
+        return ""
+    return f": {' '.join(MASK.hide(detail).split())[:200]}"
 
 
 def _check_pkce(name: str, issuer: IssuerMetadata) -> None:

@@ -38,6 +38,8 @@ from toolyard.settings import Settings
 
 KIND: Final = "grant"
 MEMBER_FILE: Final = "member-grants.json"
+SERVER_PREFIX: Final = "login-"
+HUB_PREFIX: Final = "hub-login-"
 HOLD_SECONDS: Final = 30.0
 """A refresh takes a second; whoever holds the lock longer than this waits for a dead server."""
 WANTED_LIMIT: Final = 4096
@@ -198,9 +200,11 @@ class Grants:
 class GrantFiles:
     """Grants in the keyring, or in a file each, with one file beside; see `GrantPlace`."""
 
-    def __init__(self, index: Path, folder: Path) -> None:
+    def __init__(self, index: Path, folder: Path, prefix: str = SERVER_PREFIX) -> None:
+        """Keep grants under names with this prefix: a keyring is one place for all of them."""
         self._index = index
         self._folder = folder
+        self._prefix = prefix
 
     def listed(self) -> dict[str, ListedGrant]:
         """Return all grants without their secrets, by key."""
@@ -218,7 +222,7 @@ class GrantFiles:
 
     def read(self, listed: ListedGrant) -> str:
         """Return a grant as text."""
-        key = _key(listed)
+        key = self._key(listed)
         if listed.place == "keyring":
             return read_keyring(key)
         return read_secret_file(str(self._folder / key))
@@ -227,7 +231,10 @@ class GrantFiles:
         """Keep a grant in the place of any other for its server; return where."""
         before = self.listed().get(listed.key)
         listed = self._put(listed, text)
-        if before is not None and (_key(before), before.place) != (_key(listed), listed.place):
+        if before is not None and (self._key(before), before.place) != (
+            self._key(listed),
+            listed.place,
+        ):
             self._drop(before)
         self.note(listed)
         return listed
@@ -246,7 +253,7 @@ class GrantFiles:
         return mark_of(self._index)
 
     def _put(self, listed: ListedGrant, text: str) -> ListedGrant:
-        key = _key(listed)
+        key = self._key(listed)
         try:
             write_keyring(key, text)
         except NoKeyringError:
@@ -256,9 +263,9 @@ class GrantFiles:
 
     def _drop(self, listed: ListedGrant) -> None:
         if listed.place == "keyring":
-            delete_keyring(_key(listed))
+            delete_keyring(self._key(listed))
         else:
-            (self._folder / _key(listed)).unlink(missing_ok=True)
+            (self._folder / self._key(listed)).unlink(missing_ok=True)
 
     def _list_anew(self, key: str, listed: ListedGrant | None) -> None:
         with locked(self._index):
@@ -268,6 +275,13 @@ class GrantFiles:
                 grants[key] = listed
             ordered = [grants[key] for key in sorted(grants)]
             write_atomic(self._index, msgspec.json.format(msgspec.json.encode(ordered)) + b"\n")
+
+    def _spot(self, listed: ListedGrant) -> tuple[str, str]:
+        return self._key(listed), listed.place
+
+    def _key(self, listed: ListedGrant) -> str:
+        text = f"{listed.key}\n{listed.issuer}"
+        return self._prefix + hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def open_grants(settings: Settings, places: RecordPlaces) -> Grants:
@@ -288,9 +302,11 @@ def open_grants(settings: Settings, places: RecordPlaces) -> Grants:
     return Grants(state_dir, SealedGrants(records, hold_shared, "database"))
 
 
-def _key(listed: ListedGrant) -> str:
-    text = f"{listed.key}\n{listed.issuer}"
-    return "login-" + hashlib.sha256(text.encode()).hexdigest()[:32]
+def open_hub_grants(settings: Settings) -> Grants:
+    """Open the logins of this machine at hubs of others, which no hub here uses or shares."""
+    state_dir = settings.state_dir / "hubs"
+    place = GrantFiles(state_dir / "auth.json", state_dir / "auth", HUB_PREFIX)
+    return Grants(state_dir, place)
 
 
 def _hide(grant: OAuthGrant) -> None:
