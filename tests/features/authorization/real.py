@@ -1,4 +1,4 @@
-"""Real clients of others log in with the hub; run by `make test-clients`.
+"""Real clients of others log in, with the hub and with `oidc-provider`; run by `make test-clients`.
 
 Each has a home of its own and no account. Ann opens what it prints.
 """
@@ -9,7 +9,9 @@ import asyncio
 import os
 import re
 from asyncio.subprocess import PIPE, STDOUT
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,10 +19,14 @@ import httpx2
 import pytest
 import pytest_asyncio
 
+from tests.control.company import open_yard
 from tests.doors.doors import Doors
 from tests.e2e.talk import PLAIN
 from tests.features.authorization.people import Browser, make_member, open_own, words_in
 from tests.features.clients.real import BOX, PROGRAMS, Real, is_reached, line_of
+from tests.features.members.test_oidc_provider import agree
+from tests.features.members.test_sdk_login import put_echoes
+from tests.fixtures.issuers.running import running_issuer
 from toolyard.core.model import Url
 
 PATIENCE = 120
@@ -31,16 +37,49 @@ LOGIN = {
 }
 
 
-@pytest_asyncio.fixture
-async def hub(home: Path) -> AsyncIterator[Doors]:
+@dataclass(frozen=True)
+class Login:
+    """A hub, the address of the page on which people log in, and Ann at that page."""
+
+    hub: Doors
+    page: str
+    agree: Callable[[str], Awaitable[str]]
+
+
+@asynccontextmanager
+async def with_itself(home: Path) -> AsyncIterator[Login]:
     """A hub that cannot reach the documents of these clients: there is no network."""
-    async with open_own(home, client_documents="off") as doors:
-        await make_member(doors)
-        yield doors
+    async with open_own(home, client_documents="off") as hub:
+        await make_member(hub)
+        browser = Browser(hub)
+        yield Login(
+            hub,
+            f"http://{hub.host}/authorize?",
+            lambda wish: browser.agree(wish, "ann@example.com"),
+        )
+
+
+@asynccontextmanager
+async def with_provider(home: Path) -> AsyncIterator[Login]:
+    """A hub that trusts `oidc-provider`."""
+    with running_issuer("oidc_people") as provider:
+        async with open_yard(home, issuer=provider.url, scopes=("mcp",)) as hub:
+            await put_echoes(hub)
+            yield Login(
+                hub,
+                f"{provider.url}/auth?",
+                lambda wish: agree(wish, words_in(wish)["redirect_uri"]),
+            )
+
+
+@pytest_asyncio.fixture(params=[with_itself, with_provider])
+async def login(request: pytest.FixtureRequest, home: Path) -> AsyncIterator[Login]:
+    async with request.param(home) as login:
+        yield login
 
 
 @pytest.fixture(params=LOGIN)
-def client(request: pytest.FixtureRequest, home: Path, hub: Doors) -> Real:
+def client(request: pytest.FixtureRequest, home: Path, login: Login) -> Real:
     """A client that knows the hub's address and nothing else."""
     name: str = request.param
     program = BOX / name / "node_modules" / PROGRAMS[name]
@@ -48,21 +87,21 @@ def client(request: pytest.FixtureRequest, home: Path, hub: Doors) -> Real:
         pytest.skip(f"{name} is not installed; run: make test-clients")
     (home / "folder").mkdir()
     client = Real(name, home, program)
-    client.give("hub", Url(f"http://{hub.host}/mcp"))
+    client.give("hub", Url(f"http://{login.hub.host}/mcp"))
     return client
 
 
 async def read_wish(stream: asyncio.StreamReader, place: str) -> str:
     """The address to which a client sends its person, as soon as it has printed it."""
     said = b""
-    while (found := re.search(rb"%b[!-~]+(?=\s)" % place.encode(), said)) is None:
+    while (found := re.search(rb"%b[!-~]+(?=\s)" % re.escape(place.encode()), said)) is None:
         more = await stream.read(65536)
         assert more, said.decode()
         said += more
     return found[0].decode()
 
 
-async def log_in(hub: Doors, client: Real) -> None:
+async def log_in(login: Login, client: Real) -> None:
     """Have a client log in, and Ann agree."""
     words = (str(client.program), *LOGIN[client.name])
     folder = client.home / "folder"
@@ -73,9 +112,9 @@ async def log_in(hub: Doors, client: Real) -> None:
     os.close(theirs)
     assert process.stdout is not None
     try:
-        wish = await read_wish(process.stdout, f"http://{hub.host}/authorize?")
-        assert words_in(wish)["resource"] == f"http://{hub.host}/mcp"
-        back = await Browser(hub).agree(wish, "ann@example.com")
+        wish = await read_wish(process.stdout, login.page)
+        assert words_in(wish)["resource"] == f"http://{login.hub.host}/mcp"
+        back = await login.agree(wish)
         assert urlsplit(back).hostname in ("127.0.0.1", "localhost")
         async with httpx2.AsyncClient(timeout=PATIENCE, **PLAIN) as http:
             assert (await http.get(back)).status_code < 400
@@ -88,9 +127,9 @@ async def log_in(hub: Doors, client: Real) -> None:
 
 
 @pytest.mark.timeout(400)
-async def test_a_real_client_logs_in_with_the_hub(hub: Doors, client: Real) -> None:
+async def test_a_real_client_logs_in(login: Login, client: Real) -> None:
     async with asyncio.timeout(PATIENCE):
-        await log_in(hub, client)
+        await log_in(login, client)
     said = line_of(await asyncio.to_thread(client.run, "mcp", "list"), "hub")
     # Codex says how it would log in, and connects only when a model works.
     assert "OAuth" in said if client.name == "codex" else is_reached(said), said

@@ -28,7 +28,9 @@ COMES_BACK: Final = "/ui/login"
 """The path of the page to which the issuer sends a browser back."""
 DESCRIPTION: Final = "/ui/client.json"
 """The path at which the page describes itself to issuers that look for it there."""
-WELCOME_SCOPES: Final = ("openid", "profile", "email", "groups", "offline_access")
+OFFLINE: Final = "offline_access"
+"""The scope by which issuers of OpenID give tokens that can be renewed."""
+WELCOME_SCOPES: Final = ("openid", "profile", "email", "groups", OFFLINE)
 """The scopes that are asked for wherever the issuer has them."""
 WITHOUT: Final = "none"
 BY_HEADER: Final = "client_secret_basic"
@@ -176,6 +178,8 @@ class TokenRequests:
         welcome = [scope for scope in WELCOME_SCOPES if scope in login.scopes_supported]
         if scope := " ".join(dict.fromkeys((*welcome, *scopes))):
             wanted["scope"] = scope
+        if OFFLINE in welcome:
+            wanted["prompt"] = "consent"  # or it is not granted (OpenID Connect Core, section 11)
         beside = "&" if "?" in login.authorization_endpoint else "?"
         return f"{login.authorization_endpoint}{beside}{urlencode(wanted)}"
 
