@@ -44,6 +44,22 @@ def test_clients_are_listed_with_how_they_are_connected(toolyard: Toolyard, curs
     assert "stdio as coder" in toolyard("clients").out
 
 
+def test_a_client_gets_the_hub_of_a_team_by_command(toolyard: Toolyard, cursor: Path) -> None:
+    words = ("connect", "cursor", "--yes", "--hub", "https://Yard.example.com/mcp")
+
+    assert toolyard(*words, "--profile", "code").code == 0
+
+    assert '"--hub", "https://yard.example.com", "--profile", "code"' in " ".join(
+        cursor.read_text().split()
+    )
+    rows = {row["client"]: row for row in toolyard("clients", "--json").json["clients"]}
+    assert rows["cursor"]["how"] == "stdio to https://yard.example.com with profile code"
+    for more in ("--http", "--replace"):
+        assert toolyard(*words, more).code == Exit.CONFIG
+    assert toolyard("connect", "cursor", "--yes", "--hub", "yard").code == Exit.CONFIG
+    assert toolyard("undo", "--yes").code == 0 and cursor.read_text() == CURSOR
+
+
 def test_a_client_is_connected_and_undo_puts_back_every_byte(
     toolyard: Toolyard, cursor: Path
 ) -> None:

@@ -237,6 +237,15 @@ async def test_a_token_that_expired_or_is_refused_is_renewed_unseen(
             assert after is not None and after.refresh_token != before.refresh_token
 
 
+async def test_windows_that_renew_at_the_same_time_keep_their_one_login(member: Laptop) -> None:
+    async with standing_in(member, "legacy") as one, standing_in(member, "modern") as other:
+        change_grant(member, issued_at=0.0, expires_at=1.0)
+        async with asyncio.TaskGroup() as group:
+            for talk in (one, other) * 5:
+                group.create_task(talk.call("new__echo", {"text": "hello"}))
+        assert text_of(await one.call("new__echo", {"text": "still here"})) == "still here"
+
+
 @pytest.mark.parametrize("era", ERAS)
 async def test_whoever_logs_out_is_refused_and_goes_on_after_logging_in(
     asking: Doors, member: Laptop, era: str

@@ -107,6 +107,7 @@ def _show(context: CliContext, rows: list[JsonObject]) -> None:
 @click.option("--http", is_flag=True, help="By address, with a token of its own, not by command.")
 @click.option("--agent", default="", metavar="NAME", help="Connect it as this agent.")
 @click.option("--profile", default="", metavar="NAME", help="Show it what this profile selects.")
+@click.option("--hub", default="", metavar="URL", help="The hub of your team; see toolyard login.")
 @click.option(
     "--replace", "replaces", is_flag=True, help="Remove the servers that the hub has from its file."
 )
@@ -124,6 +125,7 @@ def connect_command(
     http: bool,
     agent: str,
     profile: str,
+    hub: str,
     replaces: bool,
     dry_run: bool,
     yes: bool,
@@ -138,6 +140,7 @@ def connect_command(
     toolyard connect --all --replace
     toolyard connect --all --dry-run
     toolyard connect vscode --project .
+    toolyard connect cursor --hub https://yard.example.com
     """
     from toolyard.core.agentfiles import NAME, NAME_HINT
     from toolyard.features.clients.operations import ConnectClient, connect_client
@@ -152,6 +155,7 @@ def connect_command(
             http=http,
             agent=agent,
             profile=profile,
+            hub=hub,
             replace=replaces,
             project=folder,
             batch=batch,

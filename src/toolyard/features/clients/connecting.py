@@ -16,7 +16,13 @@ from toolyard.features.clients.change import Changes
 from toolyard.features.clients.formats import read
 from toolyard.features.clients.journal import Journal, Record
 from toolyard.features.clients.known import CLIENTS, Client, find_client
-from toolyard.features.clients.ours import is_ours, own_address, own_command, own_entry
+from toolyard.features.clients.ours import (
+    is_ours,
+    own_address,
+    own_command,
+    own_entry,
+    remote_command,
+)
 from toolyard.features.clients.places import (
     Place,
     Surroundings,
@@ -56,6 +62,8 @@ class ConnectOptions:
     http: bool = False
     agent: str = ""
     profile: str = ""
+    hub: str = ""
+    """The address of a hub elsewhere that the client gets instead of the one here."""
     replaced: tuple[Way, ...] = ()
     """The entries of its file that leave for the hub's."""
     keeps_entry: bool = False
@@ -211,6 +219,8 @@ class Connecting:
             raise
 
     def _endpoint(self, place: Place, options: ConnectOptions, token: str) -> Endpoint:
+        if options.hub:
+            return remote_command(options.hub, options.profile)
         if not options.http:
             return own_command(self._settings, options.agent, options.profile)
         if options.project is not None:
@@ -245,8 +255,9 @@ def _how(endpoint: Command | Url | None) -> str:
         return ""
     if isinstance(endpoint, Url):
         return _joined("http", _agent(endpoint), _profile(endpoint))
-    agent, profile = (_value_of(endpoint.argv, flag) for flag in ("--agent", "--profile"))
-    return _joined("stdio", agent, profile)
+    flags = ("--agent", "--profile", "--hub")
+    agent, profile, hub = (_value_of(endpoint.argv, flag) for flag in flags)
+    return _joined(f"stdio to {hub}" if hub else "stdio", agent, profile)
 
 
 def _joined(transport: str, agent: str, profile: str) -> str:

@@ -28,6 +28,7 @@ CHANGES = "/api/v1/clients/changes"
 ERRORS = (404, 409, 422)
 Folder = Annotated[str, Meta(max_length=4096)]
 Batch = Annotated[str, Meta(max_length=64)]
+Hub = Annotated[str, Meta(max_length=2048)]
 Name = Annotated[str, Meta(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.-]{0,63})?$")]
 
 
@@ -73,6 +74,8 @@ class ConnectClient(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     agent: Name = ""
     profile: Name = ""
     """The profile it gets; not together with an agent."""
+    hub: Hub = ""
+    """The address of a hub elsewhere, where the user has logged in, instead of the one here."""
     replace: bool = False
     """Take the servers that the hub has out of its file."""
     dry_run: bool = False
@@ -218,9 +221,13 @@ def _connect(connecting: Connecting, order: ConnectClient, yard: Yard) -> Change
     from toolyard.features.clients.connecting import ConnectOptions
     from toolyard.features.clients.places import Surroundings, project_folder
     from toolyard.features.clients.replacing import Replaceable, find_replaceable
+    from toolyard.features.remote_hub.address import read_hub
 
     if order.agent and order.profile:
         raise ConfigError("a client gets an agent's servers or a profile", "leave one out")
+    if order.hub and (order.http or order.agent or order.replace):
+        hint = "leave out --http, --agent and --replace; --profile chooses a part of it"
+        raise ConfigError("a hub elsewhere is connected by command, for yourself", hint)
     project = project_folder(order.project)
     replaceable = Replaceable()
     if order.replace:
@@ -231,6 +238,7 @@ def _connect(connecting: Connecting, order: ConnectClient, yard: Yard) -> Change
         order.http,
         order.agent,
         order.profile,
+        read_hub(order.hub) if order.hub else "",
         replaceable.ways,
         beside=replaceable.beside,
     )

@@ -38,6 +38,14 @@ def own_command(settings: Settings, agent: str = "", profile: str = "") -> Comma
     return Command(argv, tuple(moved_places(env).items()))
 
 
+def remote_command(hub: str, profile: str = "") -> Command:
+    """Give the command with which a client starts what stands in for a hub elsewhere."""
+    argv = (*this_installation().words, "mcp", "--hub", hub)
+    if profile:
+        argv += ("--profile", profile)
+    return Command(argv, tuple(moved_places(os.environ).items()))
+
+
 def own_entry(settings: Settings) -> EndpointEntry:
     """Give the entry for a client that keeps its servers as most do."""
     command = own_command(settings)
