@@ -168,6 +168,10 @@ async def members(record: Recorder) -> None:
         await yard.ask("PUT", "/api/v1/invitations/ann@example.com", {})
         await yard.ask("PUT", f"{admissions}/guests", {"profiles": ["review"], "tier": "read"})
         await yard.ask("PUT", f"{admissions}/guests", {"profiles": ["review"], "tier": "all"})
+        declared = {"issuer": "https://login.example.com", "subject": "kim", "role": "keeper"}
+        await yard.ask("POST", path, declared)
+        await yard.ask("POST", path, {**declared, "issuer": "own"})
+        await yard.ask("GET", f"{path}/kim")
         await yard.ask("GET", "/api/v1/resolve/member?member=ann@example.com")
         await yard.ask("GET", "/api/v1/why/member?member=ann@example.com&name=one__echo")
         await yard.ask("GET", "/api/v1/my/self")

@@ -343,7 +343,7 @@ def test_without_an_issuer_nothing_that_verifies_is_loaded(home: Path) -> None:
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     words = (
-        "directory explaining invitations members model operations seeing sight source store"
-        " visible False"
+        "declaring directory explaining invitations members model operations seeing sight source"
+        " store visible False"
     )
     assert done.stdout.split() == words.split()

@@ -42,6 +42,10 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(home: Path) -> Non
         "added lists/codex",
         "added lists/mine",
         "added overrides/codex/box",
+        "added admissions/*",
+        "added admissions/team/developers",
+        "added members/https://login.example.com#ann",
+        "added members/https://login.example.com#eve",
     ]
     assert yard.version == before
 

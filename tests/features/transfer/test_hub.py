@@ -19,7 +19,7 @@ from toolyard.settings import read_settings
 
 KINDS = (
     *("server", "added", "profile", "quirk", "app", "agent", "config", "override", "policy"),
-    *("site", "token", "mark"),
+    *("site", "token", "mark", "admission", "member"),
 )
 """The kinds of records that people order."""
 

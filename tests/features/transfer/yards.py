@@ -43,6 +43,14 @@ WHOLE: Json = {
     "quirks": {"cursor": {"most_tools": 40}},
     "marks": {"git@configured": {"log": "read", "push": "destroy"}},
     "apps": {"demo": {"variants": {"dev": 4123}, "title": "Demo", "match": "demo", "path": "/mcp"}},
+    "admissions": {
+        "*": {"profiles": ["review"], "tier": "read", "instances": 4, "sessions": 8},
+        "team/developers": {"profiles": ["review"]},
+    },
+    "members": {
+        "https://login.example.com#ann": {"role": "keeper"},
+        "https://login.example.com#eve": {"disabled": True},
+    },
     "approvals": {
         "git@configured": {
             "launch": True,

@@ -27,6 +27,7 @@ from toolyard.features.members.store import (
 )
 from toolyard.records.protocol import Kept, amend
 from toolyard.relay.dismissals import Dismissals
+from toolyard.yard import Yard
 
 USE_SECONDS: Final = 3600.0
 """The time of the last use is written down to the hour, not with every call."""
@@ -104,7 +105,8 @@ class MemberDirectory:
         """
         member = self._by_key.get(person.key)
         if member is not None and not person.outdates(member):
-            return self.caller(person.key)
+            # A token from before a removal counts no more, also for one who came back.
+            return self.caller(person.key) if person.issued_at > member.since else None
         before = self.caller(person.key)
         if self._update(person) != member:
             self._callers.pop(person.key, None)
@@ -240,6 +242,15 @@ def _person_of(member: Member) -> Person:
     return Person(
         member.issuer, member.subject, member.issued_at, member.email, member.name, member.groups
     )
+
+
+async def follow_records(yard: Yard) -> None:
+    """Let the doors go by what was written before an order is answered."""
+    if MemberDirectory not in yard.parts:
+        return
+    directory = yard.part(MemberDirectory)
+    directory.take_members(await asyncio.to_thread(directory.members.read))
+    directory.take_admissions(await asyncio.to_thread(directory.admissions.read))
 
 
 def write_down(members: MemberRecords, news: Iterable[MemberNews]) -> None:

@@ -14,7 +14,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from toolyard.core.caller import OWN_PATHS, Role
 from toolyard.core.profiles import unknown_profile
 from toolyard.core.tiers import Tier
-from toolyard.features.members.directory import MemberDirectory
+from toolyard.features.members.declaring import declare_member
+from toolyard.features.members.directory import MemberDirectory, follow_records
 from toolyard.features.members.invitations import find_accounts, invite_member, reset_member
 from toolyard.features.members.model import (
     MOST_ALLOWED,
@@ -35,7 +36,13 @@ from toolyard.operation import Done, Needs, NoInput, operation
 from toolyard.records.protocol import amend
 from toolyard.yard import Yard
 
-__all__ = ["explain_to_keeper", "invite_member", "reset_member", "resolve_member"]
+__all__ = [
+    "declare_member",
+    "explain_to_keeper",
+    "invite_member",
+    "reset_member",
+    "resolve_member",
+]
 """Operations of the feature that stand elsewhere."""
 
 MEMBERS = "/api/v1/members"
@@ -173,7 +180,7 @@ async def put_admission(yard: Yard, order: PutAdmission) -> AdmissionRow:
             raise unknown_profile(name, yard.snapshot.profiles)
     write = yard.part(AdmissionRecords).write
     await asyncio.to_thread(write, admission.group, admission, by=yard.caller)
-    await _follow(yard)
+    await follow_records(yard)
     return admission_row(admission)
 
 
@@ -181,7 +188,7 @@ async def put_admission(yard: Yard, order: PutAdmission) -> AdmissionRow:
 async def remove_admission(yard: Yard, order: GroupOrder) -> Done:
     """Admit a group no longer; what its members have opened by that ends."""
     await asyncio.to_thread(yard.part(AdmissionRecords).remove, order.group, by=yard.caller)
-    await _follow(yard)
+    await follow_records(yard)
     return Done()
 
 
@@ -193,17 +200,8 @@ async def _change(yard: Yard, name: str, changes: Mapping[str, object]) -> Membe
         return msgspec.structs.replace(kept or member, **changes)
 
     await asyncio.to_thread(amend, records, member.key, change, by=yard.caller)
-    await _follow(yard)
+    await follow_records(yard)
     return change(member)
-
-
-async def _follow(yard: Yard) -> None:
-    """Let the doors go by what was written before the order is answered."""
-    if MemberDirectory not in yard.parts:
-        return
-    directory = yard.part(MemberDirectory)
-    directory.take_members(await asyncio.to_thread(directory.members.read))
-    directory.take_admissions(await asyncio.to_thread(directory.admissions.read))
 
 
 async def _admissions(yard: Yard) -> list[Admission]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from toolyard.feature import CliCommand, Feature, Heading
-from toolyard.features import agents, apps, catalog, marks, profiles, quirks, servers
+from toolyard.features import agents, apps, catalog, marks, members, profiles, quirks, servers
 
 FEATURE: Final = Feature(
     __name__,
@@ -33,5 +33,6 @@ FEATURE: Final = Feature(
         quirks.FEATURE,
         apps.FEATURE,
         agents.FEATURE,
+        members.FEATURE,
     ),
 )

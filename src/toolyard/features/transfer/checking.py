@@ -117,6 +117,7 @@ def check_references(
     for name in document.sections.get("catalog", {}).keys() - definitions.keys():
         text = f"catalog server '{name}': the catalog has no definition of it"
         faults.append(FieldFault("", "catalog", text, "add one to 'definitions'"))
+    faults += _find_unknown_profiles(document.sections, records["profiles"])
     for name in document.approvals:
         if find_id(name) not in after.entries:
             text = f"approvals of '{name}': there is no such server"
@@ -136,6 +137,17 @@ def _find_strangers(sections: Mapping[str, Bodies], roster: Roster) -> Iterator[
         agent, executor = split_override(name)
         yield from _look("overrides", f"override '{name}'", agent, roster.agent)
         yield from _look("overrides", f"override '{name}'", executor, roster.executor)
+
+
+def _find_unknown_profiles(
+    sections: Mapping[str, Bodies], profiles: Bodies
+) -> Iterator[FieldFault]:
+    """The faults of admissions to profiles that nobody defines."""
+    for group, body in sections.get("admissions", {}).items():
+        for name in body["profiles"]:
+            if name not in profiles:
+                text = f"admission of '{group}': there is no profile '{name}'"
+                yield FieldFault("", "admissions", text, "add it to 'profiles'")
 
 
 def _look(

@@ -45,6 +45,11 @@ class YardDocument(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     marks: Records = UNSET
     """The tiers that the user says tools have, by the full names of servers, `name@source`."""
     apps: Records = UNSET
+    admissions: Records = UNSET
+    """The profiles that groups of people get, with limits, by group."""
+    members: Records = UNSET
+    """What keepers set of members, by `issuer#subject`, or by email address if they log in with
+    the hub itself."""
     approvals: dict[str, ApprovedServer] | UnsetType = UNSET
     """All that was approved, by the full names of servers, `name@source`."""
 

@@ -16,6 +16,7 @@ from toolyard.features.transfer.reading import ORDER, SECTIONS_BY_NAME, YardStat
 from toolyard.features.transfer.references import References, fill_back
 from toolyard.features.transfer.sections import Bodies, DocumentSection
 from toolyard.features.transfer.starts import find_server, find_starts, spell_endpoint
+from toolyard.features.transfer.team_sections import MEMBERS
 from toolyard.yard import Yard
 
 
@@ -131,6 +132,11 @@ def _notes(
         entry = find_server(change.section, change.name, after)
         if entry is not None and (problem := entry.server.problem) is not None:
             yield f"{problem.text}; {problem.hint}"
+        if change.section == MEMBERS.name and change.action == "added" and "#" not in change.name:
+            yield (
+                f"{change.name} has to set a password: print the link for them with"
+                f" toolyard member reset {change.name}"
+            )
         section = SECTIONS_BY_NAME[change.section]
         body = document.sections[change.section][change.name]
         if names := references.find(change.name, body, section.private):

@@ -31,6 +31,7 @@ from toolyard.features.transfer.record_sections import (
 )
 from toolyard.features.transfer.references import References
 from toolyard.features.transfer.sections import Bodies, DocumentSection, SectionContents
+from toolyard.features.transfer.team_sections import ADMISSIONS, MEMBERS
 from toolyard.yard import Yard
 
 ORDER: Final[tuple[DocumentSection, ...]] = (
@@ -46,6 +47,8 @@ ORDER: Final[tuple[DocumentSection, ...]] = (
     POLICIES,
     LISTS,
     OVERRIDES,
+    ADMISSIONS,
+    MEMBERS,
 )
 """The sections in the order in which records are written: first what others refer to."""
 SECTIONS_BY_NAME: Final = {section.name: section for section in ORDER}
