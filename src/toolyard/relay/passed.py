@@ -1,11 +1,14 @@
 """Requests, answers and notices of clients, as one replica passes them to another.
 
-The client was judged where it came in. With its words goes who it is, and what it may see.
+The client was judged where it came in. With its words goes who it is, and what it may see. Replicas
+may be of different versions: a limit that is not known here is refused, never dropped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final
 
 import msgspec
 
@@ -21,7 +24,8 @@ class PassedClient(msgspec.Struct, array_like=True, frozen=True):
     principal: str
     account: str
     caller: str
-    view_key: ViewKey | None
+    view: bytes
+    """What it sees; see `read_view`."""
     is_modern: bool
     version: str = ""
     capabilities: bytes = b"{}"
@@ -41,7 +45,11 @@ class PassedMessage(msgspec.Struct, array_like=True, frozen=True):
     forwarded: Mapping[bytes, bytes] | None = None
 
 
+_VIEWS: Final = 1000
+"""Views that are kept as they were written or read."""
+_USUAL: Final = ViewKey()
 _decode = msgspec.msgpack.Decoder(PassedMessage).decode
+_decode_fields = msgspec.msgpack.Decoder(dict[str, Any]).decode
 
 
 def read_passed(body: bytes) -> PassedMessage:
@@ -51,6 +59,32 @@ def read_passed(body: bytes) -> PassedMessage:
         msgspec.DecodeError: It cannot be read.
     """
     return _decode(body)
+
+
+@lru_cache(_VIEWS)
+def tell_view(view_key: ViewKey | None) -> bytes:
+    """Write the key of a view: what is not as usual in it."""
+    if view_key is None:
+        return b""
+    fields = ((name, getattr(view_key, name)) for name in ViewKey.__match_args__)
+    told = {name: value for name, value in fields if value != getattr(_USUAL, name)}
+    return msgspec.msgpack.encode(told)
+
+
+@lru_cache(_VIEWS)
+def read_view(told: bytes) -> ViewKey | None:
+    """Read the key of a view.
+
+    Raises:
+        msgspec.DecodeError: It cannot be read, or says more than is known here.
+    """
+    if not told:
+        return None
+    fields = _decode_fields(told)
+    unknown = fields.keys() - set(ViewKey.__match_args__)
+    if unknown:
+        raise msgspec.ValidationError(f"a replica of another version tells of {min(unknown)!r}")
+    return msgspec.convert(fields, ViewKey)
 
 
 def pass_request(request: ClientRequest) -> bytes:
@@ -83,7 +117,7 @@ def make_guest(client: PassedClient, replica: str) -> Session:
         _mute,
         account=client.account,
         caller=client.caller,
-        view_key=client.view_key,
+        view_key=read_view(client.view),
         is_modern=client.is_modern,
         is_stateless=client.is_modern,
         agent=client.agent,
@@ -103,7 +137,7 @@ def _client(session: Session) -> PassedClient:
         session.principal,
         session.account,
         session.caller,
-        session.view_key,
+        tell_view(session.view_key),
         session.is_modern,
         session.version,
         session.raw_capabilities,

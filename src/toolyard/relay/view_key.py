@@ -43,7 +43,7 @@ class ViewKey:
     """Tools in the list; 0 for no limit."""
     folders: tuple[str, ...] = ()
     """The projects a client works in; what belongs to others is not shown to it."""
-    _hash: int = field(init=False, repr=False, compare=False)
+    _hash: int = field(default=0, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # A client's view is looked up with every call; its key must not be hashed as often.
