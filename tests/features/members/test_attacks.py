@@ -315,7 +315,7 @@ async def test_a_new_key_is_found_after_a_while_and_an_old_one_forgotten(
 @pytest.mark.parametrize(
     ("knob", "sentence"),
     [
-        ({"keys_body": b'{"keys":[' + b" " * DOCUMENT_LIMIT + b"]}"}, "cannot be reached"),
+        ({"keys_body": b'{"keys":[' + b" " * DOCUMENT_LIMIT + b"]}"}, "more than 256 KiB"),
         ({"keys_body": b'{"keys":' + b"[" * 100_000}, "its keys cannot be read"),
         ({"keys_body": b"<html>"}, "its keys cannot be read"),
         ({"keys_body": json.dumps({"keys": [{}] * (KEYS + 1)}).encode()}, "more than 100 keys"),

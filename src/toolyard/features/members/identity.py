@@ -109,8 +109,8 @@ class Identities:
         self._rules = rules
         self._clock = clock
         self._proven: dict[bytes, _Proven] = {}
-        self._complaint = ""
-        """The reason why the last token was refused that the issuer had signed."""
+        self._complaint = "", ""
+        """The reason why the last token was refused that the issuer had signed, and a hint."""
         whole = {rules.resource, f"{rules.resource}/", f"{rules.resource}{MCP}"}
         self._whole = frozenset(whole | rules.audiences)
 
@@ -164,15 +164,24 @@ class Identities:
         paths = tuple(self._paths(verified.audiences))
         if not paths:
             text = f"the token is for another service; ask for one for {self._rules.resource}{MCP}"
-            raise InvalidTokenError(text, is_signed=True)
-        if verified.has_odd_groups:
-            self._complain(f"its claim {self._rules.groups_claim!r} is no list of group names")
-        elif self._complaint:
-            self._complain("")
+            resource = f"{self._rules.resource}{MCP}"
+            hint = f"have the issuer write {resource} into 'aud', or set TOOLYARD_AUDIENCE"
+            raise InvalidTokenError(text, hint)
+        self._judge_groups(verified)
         proven = self._proven[digest] = _Proven(verified, paths)
         while len(self._proven) > TOKENS:
             del self._proven[next(iter(self._proven))]
         return proven
+
+    def _judge_groups(self, token: VerifiedToken, *, is_admitted: bool = True) -> None:
+        """Have a keeper know if the groups of a token cannot be read, or are sorely missed."""
+        claim, text = self._rules.groups_claim, ""
+        if token.has_odd_groups:
+            text = f"its claim {claim!r} is no list of group names, so it counts as none"
+        elif token.has_no_groups and not is_admitted:
+            text = f"it has no claim {claim!r}, and its person is not admitted without"
+        hint = "have the issuer write a list of names into it, or set TOOLYARD_GROUPS_CLAIM"
+        self._complain(text, hint if text else "")
 
     def review(self) -> None:
         """Judge every token anew when it next comes: logins have ended."""
@@ -200,6 +209,7 @@ class Identities:
             return TurnedAway(403, "the token is for another part of this hub")
         caller = self._directory.recognise(person)
         if caller is None:
+            self._judge_groups(token, is_admitted=False)
             label = person.email or person.subject
             return TurnedAway(403, f"{label} is not admitted to this hub; ask its keeper")
         if not is_mcp(path) and (text := beyond_role(caller, path)):
@@ -234,8 +244,8 @@ class Identities:
         return "Bearer " + ", ".join(f'{name}="{_quotable(value)}"' for name, value in pairs)
 
     def _refuse(self, error: InvalidTokenError, path: str) -> TurnedAway:
-        if error.is_signed:
-            self._complain(str(error))
+        if error.hint:
+            self._complain(str(error), error.hint)
         details = ("error", "invalid_token"), ("error_description", str(error))
         return TurnedAway(401, str(error), self.challenge(path, *details))
 
@@ -250,9 +260,9 @@ class Identities:
         text = f"the token lacks a scope; this needs: {words}"
         return TurnedAway(403, text, self.challenge(path, *details))
 
-    def _complain(self, text: str) -> None:
-        if text != self._complaint:
-            self._complaint = text
+    def _complain(self, text: str, hint: str) -> None:
+        if (text, hint) != self._complaint:
+            self._complaint = text, hint
             self.changed.set()
 
     # Telling.
@@ -278,11 +288,14 @@ class Identities:
         problems = []
         if self.issuer.trouble:
             text = f"the issuer {url} cannot be asked: {self.issuer.trouble}"
-            hint = "people whose tokens are known go on until these expire; nobody new comes in"
+            hint = (
+                "see that this hub reaches it, and check TOOLYARD_ISSUER; until it answers, only"
+                " tokens that its known keys signed let people in"
+            )
             problems.append(Problem(ProblemCode.ISSUER_AWAY, text, hint, url))
-        if self._complaint:
-            text = f"a token that {url} signed was refused, or not understood: {self._complaint}"
-            hint = "see TOOLYARD_AUDIENCE, TOOLYARD_GROUPS_CLAIM, and the clocks of both"
+        complaint, hint = self._complaint
+        if complaint:
+            text = f"a token that {url} signed was refused, or not understood: {complaint}"
             problems.append(Problem(ProblemCode.ISSUER_TOKENS, text, hint, url))
         return tuple(problems)
 

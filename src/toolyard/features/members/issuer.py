@@ -16,7 +16,7 @@ import msgspec
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 
-from toolyard.wire.download import download_json
+from toolyard.wire.download import TooLargeError, download_json
 
 DOCUMENT_LIMIT: Final = 256 * 1024
 """Bytes of the metadata, and of the keys."""
@@ -163,6 +163,9 @@ class Issuer:
     def _get(self, url: str) -> tuple[int, bytes]:
         try:
             return self._download(url, DOCUMENT_LIMIT)
+        except TooLargeError as error:
+            text = f"an answer of it has more than {DOCUMENT_LIMIT // 1024} KiB"
+            raise IssuerError(text) from error
         except TimeoutError as error:
             raise IssuerError("it did not answer in time") from error
         except OSError as error:

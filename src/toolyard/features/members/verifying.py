@@ -33,10 +33,10 @@ Seconds = Annotated[float, Meta(ge=0, le=_LATEST)]
 class InvalidTokenError(Exception):
     """A token that lets nobody in; the text is for whoever brought it."""
 
-    def __init__(self, text: str, *, is_signed: bool = False) -> None:
+    def __init__(self, text: str, hint: str = "") -> None:
         super().__init__(text)
-        self.is_signed = is_signed
-        """The issuer did sign it: somebody should know why it does not do."""
+        self.hint = hint
+        """The action for a keeper, of a token that the issuer did sign; else empty."""
 
 
 class UnknownKeyError(InvalidTokenError):
@@ -77,6 +77,8 @@ class VerifiedToken(Struct, frozen=True):
     scopes: frozenset[str]
     has_odd_groups: bool = False
     """The claim of the groups is there, and is no list of texts."""
+    has_no_groups: bool = False
+    """The claim of the groups is not there."""
     grant: str = ""
     """The login at the hub's own server that it came of."""
 
@@ -102,12 +104,15 @@ def verify_token(token: bytes, issuer: TokenIssuer, groups_claim: str, now: floa
         raise InvalidTokenError("the token is not signed in a way that this hub accepts")
     key = issuer.find(header.kid, header.alg)
     if key is None:
-        raise UnknownKeyError("the token is signed with a key that its issuer does not have")
+        raise UnknownKeyError(
+            "the token is signed with a key that its issuer does not have; log in again"
+        )
     plain = _check_signature(token, key)
     try:
         claims = msgspec.convert(plain, Claims)
     except msgspec.ValidationError as error:
-        raise InvalidTokenError(f"the token lacks a claim: {error}", is_signed=True) from error
+        hint = "have the issuer write iss, sub, aud, iat and exp into its access tokens"
+        raise InvalidTokenError(f"the token lacks a claim: {error}", hint) from error
     _check_claims(claims, issuer.url, now)
     return _describe(claims, plain.get(groups_claim))
 
@@ -131,14 +136,20 @@ def _check_signature(token: bytes, key: Key) -> dict[str, Any]:
 
 def _check_claims(claims: Claims, issuer: str, now: float) -> None:
     if claims.iss != issuer:
-        raise InvalidTokenError(f"the token is of another issuer; this hub trusts {issuer}")
+        text = f"the token is of another issuer; this hub trusts {issuer}"
+        hint = "write TOOLYARD_ISSUER exactly as the claim 'iss' of its tokens, or change clients"
+        raise InvalidTokenError(text, hint)
     if claims.exp + LEEWAY <= now:
         raise InvalidTokenError("the token has expired; log in again")
     if max(claims.nbf, claims.iat) > now + LEEWAY:
-        text = "the token is not valid yet: the clock of the issuer or of this hub is wrong"
-        raise InvalidTokenError(text, is_signed=True)
+        text = (
+            "the token is not valid yet: the clocks of the issuer and of this hub differ by more"
+            f" than {LEEWAY:g} s"
+        )
+        raise InvalidTokenError(text, "set both clocks, for instance with NTP")
     if not claims.sub.isprintable():
-        raise InvalidTokenError("the subject of the token cannot be used", is_signed=True)
+        hint = "have the issuer write visible characters into 'sub'"
+        raise InvalidTokenError("the subject of the token cannot be used", hint)
 
 
 def _describe(claims: Claims, groups: Any) -> VerifiedToken:
@@ -158,6 +169,7 @@ def _describe(claims: Claims, groups: Any) -> VerifiedToken:
         tuple(_texts(claims.aud)),
         frozenset((*_words(claims.scope), *_words(claims.scp))),
         names is None,
+        groups is None,
         claims.toolyard_grant,
     )
 
