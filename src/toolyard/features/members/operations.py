@@ -121,7 +121,7 @@ async def list_members(yard: Yard, order: NoInput) -> MemberList:
     return MemberList([_row(member, admissions) for member in members])
 
 
-@operation("GET", MEMBER, needs=Needs.FILES)
+@operation("GET", MEMBER, needs=Needs.FILES, errors=(422,))
 async def get_member(yard: Yard, order: MemberName) -> MemberRow:
     """One member."""
     member = await asyncio.to_thread(yard.part(MemberRecords).find, order.name)
@@ -146,7 +146,7 @@ async def set_member(yard: Yard, order: ChangeMember) -> MemberRow:
     return _row(member, await _admissions(yard))
 
 
-@operation("DELETE", MEMBER, needs=Needs.FILES)
+@operation("DELETE", MEMBER, needs=Needs.FILES, errors=(422,))
 async def remove_member(yard: Yard, order: MemberName) -> Done:
     """Remove a member; what they have opened ends, and their tokens until now are worthless."""
     await _change(yard, order.name, {"removed_at": time.time(), "role": Role.MEMBER})

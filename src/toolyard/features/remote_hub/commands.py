@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 def login_command(
     context: CliContext, url: str, no_browser: bool, client_id: str, port: int
 ) -> None:
-    """Log in to the hub of your team, in the browser.
+    """Log in to the hub of your team.
 
-    Then let a client start `toolyard mcp --hub URL`, which stands in for that hub. No hub has to
-    run on this machine.
+    Opens the browser. Then let a client start `toolyard mcp --hub URL`, which stands in for that
+    hub. No hub has to run on this machine.
 
     \b
     toolyard login https://yard.example.com
