@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.fixtures.postgres import SharedYard
-from tests.records.test_contract import Note, NoteCodec
+from tests.records.notes import Note, NoteCodec
 from toolyard.core.errors import ConflictError
 from toolyard.records import audit
 from toolyard.records.audit import note_change, ordering

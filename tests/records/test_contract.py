@@ -9,71 +9,25 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import toolyard
 from tests.fixtures.following import following
 from tests.fixtures.postgres import SharedYard
-from toolyard.core.errors import ConfigError, ConflictError, StoreError
-from toolyard.core.model import Problem
-from toolyard.core.problems import ProblemCode
+from tests.records.notes import FILE_ENGINES, A, B, Note, NoteCodec
+from toolyard.core.errors import ConfigError, ConflictError
 from toolyard.records.database import Database
-from toolyard.records.document import DocumentFile, DocumentRecords
-from toolyard.records.folder import FolderRecords
 from toolyard.records.follow import Follower
 from toolyard.records.postgres.listening import SharedListener
 from toolyard.records.postgres.records import PostgresRecords
 from toolyard.records.postgres.shared import SharedDatabase
 from toolyard.records.protocol import ABSENT, Records, amend
 from toolyard.records.schema import MIGRATIONS
-from toolyard.records.sqlite import SqliteRecords
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A value to keep."""
-
-    text: str
-    tags: tuple[str, ...] = ()
-
-
-class NoteCodec:
-    """Reads and writes notes."""
-
-    def read(self, key: str, plain: Any) -> Note:
-        if not isinstance(plain, dict) or not isinstance(plain.get("text"), str):
-            raise ConfigError("it has no text", "write one")
-        return Note(plain["text"], tuple(plain.get("tags", ())))
-
-    def write(self, value: Note) -> dict[str, Any]:
-        return {"text": value.text} | ({"tags": list(value.tags)} if value.tags else {})
-
-    def problem(self, key: str | None, where: str, error: ConfigError | StoreError) -> Problem:
-        return Problem(ProblemCode.AGENTS_RECORD, f"{key}: {error}", error.hint, where)
-
 
 Opened = Callable[[Follower | None], Records[Note]]
 YARD = "yard.json"
-A, B = "note a", "note b"
-"""Keys that every engine can have; one of them tells the kind of a record by its first word."""
-
-
-def open_folder(path: Path, follower: Follower | None, stack: ExitStack) -> Records[Note]:
-    return FolderRecords(path / "notes", NoteCodec(), follower)
-
-
-def open_document(path: Path, follower: Follower | None, stack: ExitStack) -> Records[Note]:
-    return DocumentRecords(DocumentFile(path / "notes.json", follower), NoteCodec(), top="notes")
-
-
-def open_sqlite(path: Path, follower: Follower | None, stack: ExitStack) -> Records[Note]:
-    database = Database(path / "notes.db", MIGRATIONS)
-    stack.callback(database.close)
-    return SqliteRecords(database, NoteCodec(), ("note",), follower)
 
 
 def open_shared(path: Path, follows: bool, stack: ExitStack) -> SharedDatabase:
@@ -88,12 +42,7 @@ def open_postgres(path: Path, follower: Follower | None, stack: ExitStack) -> Re
     return PostgresRecords(database, NoteCodec(), ("note", "another"))
 
 
-ENGINES = {
-    "folder": open_folder,
-    "document": open_document,
-    "sqlite": open_sqlite,
-    "postgres": open_postgres,
-}
+ENGINES = {**FILE_ENGINES, "postgres": open_postgres}
 
 
 @pytest.fixture(params=ENGINES)

@@ -22,6 +22,8 @@ from tests.features.approvals.yard import says, tool
 pytestmark = pytest.mark.slow
 
 STATES = sorted(path for path in Path(__file__).with_name("states").iterdir())
+BEFORE_QWEN = Path(__file__).with_name("states") / "6-packed-calls"
+"""The newest state in which that client had another id."""
 YEARS = 36500
 """Days for which calls are kept here: those in the states grow older."""
 each_state = pytest.mark.parametrize("state", STATES, ids=lambda path: path.name)
@@ -114,7 +116,7 @@ async def test_the_list_of_qwen_is_found_under_the_id_of_its_client(home: Path) 
     INSERT INTO roster VALUES ('config', 'qwen-code', '{"enabled": true, "servers": {}}', 900);
     INSERT INTO roster VALUES ('override', 'qwen-code docker', '{"enabled": false}', 901);
     """
-    async with opened(STATES[-1], home, rows) as doors:
+    async with opened(BEFORE_QWEN, home, rows) as doors:
         assert (await get(doors, "/api/mcp-config?agent=qwen"))["enabled"]
         agents = (await get(doors, "/api/v1/agents"))["agents"]
         (qwen,) = (agent for agent in agents if agent["id"].startswith("qwen"))

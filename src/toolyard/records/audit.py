@@ -19,6 +19,8 @@ import msgspec
 
 from toolyard.records.database import Row
 from toolyard.records.protocol import Codec, RecordKind, Records
+from toolyard.records.seals.chain import LogChain
+from toolyard.records.seals.model import RowSpan, Run, sqlite_run
 from toolyard.records.secrets.mask import (
     HIDDEN,
     MASK,
@@ -42,18 +44,47 @@ CREATE TABLE audit (
     verb TEXT NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL, before TEXT, after TEXT
 )
 """
+ORIGINS: Final = """
+ALTER TABLE audit ADD COLUMN agent TEXT NOT NULL DEFAULT '';
+ALTER TABLE audit ADD COLUMN member TEXT NOT NULL DEFAULT '';
+ALTER TABLE audit ADD COLUMN token TEXT NOT NULL DEFAULT '';
+ALTER TABLE audit ADD COLUMN replica TEXT NOT NULL DEFAULT ''
+"""
+"""The program that gave an order, by its own account, the member and their token, and the hub."""
+ORDER_COLUMNS: Final = ("at", "by", "address", "verb", "kind", "key", "before", "after")
+"""The columns that every order has."""
+MORE_ORDER_COLUMNS: Final = ("agent", "member", "token", "replica")
+"""Those that most leave empty."""
 _SECRET_KINDS: Final = ("secret", "grant", "member_secret", "account", "authorization")
 _VALUES: Final = ("env", "environment", "headers", "values", "variables")
 """Members of a record in which each value may be a secret."""
 _INSERT: Final = (
-    "INSERT INTO audit (at, by, address, verb, kind, key, before, after)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO audit (at, by, address, verb, kind, key, before, after,"
+    " agent, member, token, replica) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 # Both are the oldest: ids grow with time. A few go with every order, so none takes long.
-_PRUNE: Final = """
-DELETE FROM audit WHERE id IN (SELECT id FROM audit ORDER BY id LIMIT 100)
+_OLD: Final = """
+SELECT max(id) FROM audit WHERE id IN (SELECT id FROM audit ORDER BY id LIMIT 100)
 AND (at < ? OR id <= (SELECT max(id) FROM audit) - ?)
 """
+_PRUNE: Final = "DELETE FROM audit WHERE id <= ?"
+
+
+@dataclass(frozen=True, slots=True)
+class OrderOrigin:
+    """Where an order came from, beside the name of its token and its address."""
+
+    agent: str = ""
+    """The program that gave it, by its own account; nothing proves it."""
+    member: str = ""
+    """The key of the member who gave it; empty for the hub's owner."""
+    token: str = ""
+    """The mark of the token that a member made and came in with."""
+    replica: str = ""
+    """The hub that carried it out; empty where hubs share no database."""
+
+
+NOBODY: Final = OrderOrigin()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +97,11 @@ class OrderUnderWay:
     """The address it came from, if it came over one."""
     keep: Callable[[Row], None] | None = None
     """Writes a row of the trail; None where the shared database does."""
+    origin: OrderOrigin = NOBODY
+    chain: LogChain | None = None
+    """Seals the rows of the trail; None if there is no key."""
+    done: Callable[[], None] | None = None
+    """Hears that the order is over."""
 
 
 _UNDER_WAY: Final[ContextVar[OrderUnderWay | None]] = ContextVar("order", default=None)
@@ -79,6 +115,8 @@ def ordering(order: OrderUnderWay) -> Iterator[None]:
         yield
     finally:
         _UNDER_WAY.reset(token)
+        if order.done is not None:
+            order.done()
 
 
 def is_ordered() -> bool:
@@ -97,8 +135,9 @@ def audit_row(kind: str, key: str, before: Any, after: Any) -> Row | None:
     if order is None:
         return None
     verb: Verb = "delete" if after is None else "put"
-    texts = _text(kind, before), _text(kind, after)
-    return (time(), order.by, order.address, verb, kind, key, *texts)
+    texts, origin = (_text(kind, before), _text(kind, after)), order.origin
+    more = (origin.agent, origin.member, origin.token, origin.replica)
+    return (time(), order.by, order.address, verb, kind, key, *texts, *more)
 
 
 def note_change(kind: str, key: str, before: Any, after: Any) -> None:
@@ -111,8 +150,30 @@ def note_change(kind: str, key: str, before: Any, after: Any) -> None:
 def write_row(connection: sqlite3.Connection, row: Row | None) -> None:
     """Add a row to the hub's own trail, within a transaction."""
     if row is not None:
-        connection.execute(_INSERT, row)
-        connection.execute(_PRUNE, (time() - KEPT_DAYS * 86400.0, MOST))
+        id_ = connection.execute(_INSERT, row).lastrowid
+        assert id_ is not None
+        run = sqlite_run(connection)
+        seal_order(run, id_, row)
+        prune_orders(run)
+
+
+def seal_order(run: Run, id_: int, row: Row) -> None:
+    """Seal a row that was just written, if the order under way says how."""
+    order = _UNDER_WAY.get()
+    if order is not None and order.chain is not None:
+        marks = order.chain.mark((*ORDER_COLUMNS, *MORE_ORDER_COLUMNS), [row])
+        order.chain.seal_rows(run, id_, marks)
+
+
+def prune_orders(run: Run) -> None:
+    """Forget the oldest orders, a few at a time, and say so in the chain."""
+    ((floor,),) = run(_OLD, (time() - KEPT_DAYS * 86400.0, MOST))
+    if floor is None:
+        return
+    run(_PRUNE, (floor,))
+    order = _UNDER_WAY.get()
+    if order is not None and order.chain is not None:
+        order.chain.forget(run, [RowSpan(0, floor)])
 
 
 class AuditedRecords(RecordKind[Value]):

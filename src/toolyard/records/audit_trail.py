@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -13,9 +13,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import msgspec
 
 from toolyard.core.errors import StoreError
-from toolyard.records.audit import OrderUnderWay, Verb, write_row
+from toolyard.records.audit import (
+    MORE_ORDER_COLUMNS,
+    NOBODY,
+    ORDER_COLUMNS,
+    OrderOrigin,
+    OrderUnderWay,
+    Verb,
+    write_row,
+)
 from toolyard.records.database import Database, Row
 from toolyard.records.schema import MIGRATIONS
+from toolyard.records.seals.chain import LogChain
 
 if TYPE_CHECKING:
     from toolyard.records.postgres.shared import SharedDatabase
@@ -25,7 +34,7 @@ log = logging.getLogger(__name__)
 RecordJson = Annotated[
     Any, msgspec.Meta(description="A record as JSON, without secrets; null if there was none.")
 ]
-_COLUMNS: Final = "at, by, address, verb, kind, key, before, after"
+_COLUMNS: Final = ", ".join((*ORDER_COLUMNS, *MORE_ORDER_COLUMNS))
 
 
 class AuditedOrder(msgspec.Struct, frozen=True):
@@ -44,6 +53,14 @@ class AuditedOrder(msgspec.Struct, frozen=True):
     """The record as it was, without secrets; null if there was none, and for secrets."""
     after: RecordJson
     """The record as it is since, without secrets; null if it was deleted, and for secrets."""
+    agent: str = ""
+    """The program that gave the order, by its own account; nothing proves it."""
+    member: str = ""
+    """The key of the member who gave it; empty for the hub's owner."""
+    token: str = ""
+    """The mark of the token that a member made and came in with."""
+    replica: str = ""
+    """The hub that carried it out; empty where hubs share no database."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +81,47 @@ class AuditTrail:
     """The trail of this hub, or of all that share a database; every method blocks."""
 
     def __init__(
-        self, path: Path, shared: SharedDatabase | None, own: Database | None = None
+        self,
+        path: Path,
+        shared: SharedDatabase | None,
+        own: Database | None = None,
+        chain: LogChain | None = None,
+        replica: str = "",
     ) -> None:
         """Keep the trail.
 
         Args:
             path: That of the hub's own database.
             own: The same, where a hub has it open.
+            chain: Seals what is written; None if there is no key.
+            replica: The name of this hub, where hubs share a database.
         """
         self._path, self._shared, self._own = path, shared, own
+        self._chain = chain
+        self.replica = replica if shared is not None else ""
+        """The name under which this hub writes; empty where hubs share no database."""
+        self.listeners: list[Callable[[], None]] = []
+        """Hear, in any thread, that an order is over."""
 
-    def order(self, by: str, address: str = "") -> OrderUnderWay:
+    def order(self, by: str, address: str = "", origin: OrderOrigin = NOBODY) -> OrderUnderWay:
         """An order that is recorded here."""
-        return OrderUnderWay(by, address, self._keep if self._shared is None else None)
+        keep = self._keep if self._shared is None else None
+        origin = replace(origin, replica=self.replica)
+        return OrderUnderWay(by, address, keep, origin, self._chain, self._done)
+
+    def _done(self) -> None:
+        self._confirm()
+        for listener in self.listeners:
+            listener()
+
+    def _confirm(self) -> None:
+        """Note the newest seal away from the database, once it is surely there."""
+        if self._chain is None or not self._chain.is_pending:
+            return
+        try:
+            self._chain.confirm(lambda sql, values: self.read(sql, values))
+        except StoreError as error:  # the order itself is done
+            log.debug("the newest seal was not noted", extra={"why": str(error)})
 
     def search(self, wanted: WantedOrders) -> list[AuditedOrder]:
         """Return what matches, newest first.
@@ -100,12 +145,38 @@ class AuditTrail:
             f"SELECT id, {_COLUMNS} FROM audit WHERE {conditions}"  # noqa: S608 - see above
             f" ORDER BY id DESC LIMIT {wanted.limit}"
         )
-        return [_audited(row) for row in self._read(sql, values)]
+        return [_audited(row) for row in self.read(sql, values)]
 
-    def _read(self, sql: str, values: Sequence[Any]) -> list[Row]:
+    def after(self, id_: int, most: int) -> list[AuditedOrder]:
+        """Return the orders of this hub after one, in their order.
+
+        Raises:
+            StoreError: They cannot be read.
+        """
+        sql = f"SELECT id, {_COLUMNS} FROM audit WHERE id > ? AND replica = ?"  # noqa: S608 - our own words
+        rows = self.read(f"{sql} ORDER BY id LIMIT {most}", (id_, self.replica))
+        return [_audited(row) for row in rows]
+
+    def newest(self) -> int:
+        """Return the id of the newest order; 0 if there is none, or nobody can tell now."""
+        try:
+            ((id_,),) = self.read("SELECT coalesce(max(id), 0) FROM audit", ())
+        except StoreError as error:
+            log.warning("orders from before are exported, too", extra={"why": str(error)})
+            return 0
+        return int(id_)
+
+    def read(self, sql: str, values: Sequence[Any]) -> list[Row]:
+        """Return all rows of a query about the database in which the trail is.
+
+        Raises:
+            StoreError: They cannot be read.
+        """
         if self._shared is not None:
+            from toolyard.records.postgres.connections import postgres_run
+
             with self._shared.transaction() as connection:
-                return connection.execute(sql.replace("?", "%s").encode(), values).fetchall()
+                return postgres_run(connection)(sql, values)
         with self._opened() as database:
             return database.read(sql, values)
 
@@ -126,6 +197,9 @@ class AuditTrail:
 
 
 def _audited(row: Row) -> AuditedOrder:
-    id_, at, by, address, verb, kind, key, before, after = row
-    values = (None if text is None else msgspec.json.decode(text) for text in (before, after))
-    return AuditedOrder(id_, datetime.fromtimestamp(at, UTC), by, address, verb, kind, key, *values)
+    id_, at, by, address, verb, kind, key, before, after, *origin = row
+    values: Row = tuple(
+        None if text is None else msgspec.json.decode(text) for text in (before, after)
+    )
+    when, names = datetime.fromtimestamp(at, UTC), (by, address, verb, kind, key)
+    return AuditedOrder(id_, when, *names, *values, *origin)

@@ -39,6 +39,12 @@ ALTER TABLE call_log ADD COLUMN person_ms REAL NOT NULL DEFAULT 0
 """
 """The part of a call's time in which its server waited for an answer to a question, and when that
 began."""
+CALL_ORIGINS: Final = """
+ALTER TABLE call_log ADD COLUMN member TEXT NOT NULL DEFAULT '';
+ALTER TABLE call_log ADD COLUMN token TEXT NOT NULL DEFAULT '';
+ALTER TABLE call_log ADD COLUMN address TEXT NOT NULL DEFAULT ''
+"""
+"""The member who made a call, the mark of their own token, and the address they called from."""
 PACKED: Final = 7
 """Values of a packed call that ended well, before its caller was one of them."""
 _INSERT: Final = "INSERT INTO call_log VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import time
 from typing import Any, Final, Protocol, TypeVar
 
-from toolyard.records.database import Database, Row
+from toolyard.records.call_groups import PART, CallGroups
+from toolyard.records.database import Database, Row, Step
+from toolyard.records.seals.chain import LogChain
+from toolyard.records.seals.model import RowSpan, sqlite_run
 
 Value = TypeVar("Value")
 DAY_SECONDS: Final = 86400.0
+TABLE: Final = "call_log"
+CALL_COLUMNS: Final = (
+    *("at", "agent", "caller", "server", "tool"),
+    *("ms", "asked", "answered", "outcome", "error"),
+)
+"""The columns that every call has a value for."""
+MORE_COLUMNS: Final = (
+    *("start_ms", "person_at_ms", "person_ms", "member", "token", "address"),
+    *("arguments", "result"),
+)
+"""Those that most calls leave empty."""
 
-_PRUNE_ROWS: Final = "DELETE FROM call_log WHERE id <= (SELECT max(id) FROM call_log) - ?"
-_PRUNE_DAYS: Final = "DELETE FROM call_log WHERE at < ?"
+_BOUNDS: Final = "SELECT min(id), max(id) FROM call_log"
+_YOUNG: Final = "SELECT id FROM call_log WHERE at >= ? ORDER BY id LIMIT 1"
+_PRUNE: Final = "DELETE FROM call_log WHERE id <= ?"
+_NEWEST: Final = "SELECT max(id) FROM call_log"
 _ENDED: Final = "SELECT at + ms / 1000 FROM call_log WHERE id >= ? ORDER BY id LIMIT 1"
 
 
@@ -23,10 +41,8 @@ class CallSql:
 
     replica: str
     """The hub that served a call."""
-    whole: str
-    """The largest whole number below `{}`."""
-    coarse_ms: str
-    """The duration of a call with two digits."""
+    find: str
+    """The function that tells where in a text another stands; 0 if it does not."""
     text: str
     """A condition: both slots take one text, folded, that stands in a name, an error or a body."""
 
@@ -35,6 +51,8 @@ class CallRows(Protocol):
     """Rows of the table `call_log`; every method may be called from any thread."""
 
     sql: CallSql
+    part: int
+    """Ids in a part of the calls that is grouped as a whole."""
 
     @property
     def dropped(self) -> int:
@@ -62,7 +80,14 @@ class CallRows(Protocol):
         ...
 
     def forget(self, rows: int, days: int | None) -> None:
-        """Remove soon what is beyond so many rows, and what is older than so many days."""
+        """Remove soon what is beyond so many rows, and what is older than so many days.
+
+        What stays is grouped, as far as its parts are complete.
+        """
+        ...
+
+    def group(self) -> None:
+        """Group soon what is complete: all of it, after a version that grouped otherwise."""
         ...
 
     def settle(self) -> None:
@@ -87,16 +112,26 @@ class SqliteCalls:
 
     sql = CallSql(
         replica="''",
-        whole="CAST({} AS INTEGER)",
-        coarse_ms="CAST(printf('%.1e', ms) AS REAL)",
+        find="instr",
         text=(
             "(instr(casefold(server || ' ' || tool || ' ' || agent || ' ' || caller || ' ' ||"
             " error), ?) OR instr(casefold(arguments || ' ' || result), ?))"
         ),
     )
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, chain: LogChain | None = None, part: int = PART) -> None:
+        """Keep calls in a database.
+
+        Args:
+            chain: Seals what is written; None if there is no key.
+            part: Ids in a part that is grouped as a whole.
+        """
         self._database = database
+        self._chain = chain
+        self.part = part
+        self._groups = CallGroups(part)
+        self._has_more = False
+        """True if another part may be complete."""
         self._given_bytes = self._taken_bytes = 0
         """Bytes of bodies since the start: given to the database, and taken up by its thread."""
 
@@ -123,14 +158,50 @@ class SqliteCalls:
             self._taken_bytes += size
             return make(values)
 
-        if self._database.insert_later(f"call_log ({', '.join(columns)})", calls, take):
+        into = f"call_log ({', '.join(columns)})"
+        sealing = _Sealing(self._chain, columns) if self._chain is not None else None
+        if self._database.insert_later(into, calls, take, sealing):
             self._given_bytes += size
 
     def forget(self, rows: int, days: int | None) -> None:
-        """Remove soon what is beyond so many rows, and what is older than so many days."""
-        self._database.later(_PRUNE_ROWS, (rows,))
-        if days is not None:
-            self._database.later(_PRUNE_DAYS, (time() - days * DAY_SECONDS,))
+        """Remove soon what is beyond the bounds, and group what is complete."""
+        oldest = None if days is None else time() - days * DAY_SECONDS
+        step = partial(self._forget, rows, oldest)
+        self._database.later_do(step, self._chain.committed if self._chain else _do_nothing)
+        self.group()
+
+    def group(self) -> None:
+        """Group soon what is complete."""
+        self._database.later_do(self._group_next, self._go_on)
+
+    def _group_next(self, connection: sqlite3.Connection) -> None:
+        self._has_more = self._groups.add_next(sqlite_run(connection))
+
+    def _go_on(self) -> None:
+        """Group one more part, in a transaction of its own, so that others go first."""
+        if self._has_more:
+            self.group()
+
+    def _forget(self, rows: int, oldest: float | None, connection: sqlite3.Connection) -> None:
+        """Remove calls from the oldest on, within a transaction.
+
+        Of those that began too long ago, one that ended after a younger call began stays for as
+        long as that; a search leaves it out.
+        """
+        first, last = connection.execute(_BOUNDS).fetchone()
+        if first is None:
+            return
+        floor = last - rows
+        if oldest is not None:
+            young = connection.execute(_YOUNG, (oldest,)).fetchone()
+            floor = max(floor, young[0] - 1 if young else last)
+        if floor < first:
+            return
+        connection.execute(_PRUNE, (floor,))
+        run, span = sqlite_run(connection), RowSpan(0, floor)
+        self._groups.forget(run, span)
+        if self._chain is not None:
+            self._chain.forget(run, [span])
 
     def settle(self) -> None:
         """Wait until what was given so far is written, within bounds."""
@@ -144,3 +215,28 @@ class SqliteCalls:
         """Say whether all calls before this one are older than `since`."""
         rows = self._database.read(_ENDED, (id_,))
         return bool(rows) and rows[0][0] < since
+
+
+@dataclass(frozen=True, slots=True)
+class _Sealing:
+    """Seals rows in the transaction that inserts them; see `InsertedRows`."""
+
+    chain: LogChain
+    columns: Sequence[str]
+
+    def prepare(self, rows: Sequence[Row]) -> Step:
+        """Mark the rows, before others have to wait for the connection."""
+        return partial(self._seal, len(rows), self.chain.mark(self.columns, rows))
+
+    def _seal(self, count: int, marks: bytes, connection: sqlite3.Connection) -> None:
+        # Nobody else inserts calls, so ids run on from one to the next.
+        (last,) = connection.execute(_NEWEST).fetchone()
+        self.chain.seal_rows(sqlite_run(connection), last - count + 1, marks)
+
+    def committed(self) -> None:
+        """Note the newest seal."""
+        self.chain.committed()
+
+
+def _do_nothing() -> None:
+    """Nobody has to know."""

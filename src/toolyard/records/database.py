@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from toolyard.core.errors import StoreError
 from toolyard.records.files import locked
@@ -42,6 +42,8 @@ READ_ONLY_HINT: Final = "make its directory writable or free some space, then ru
 Row = tuple[Any, ...]
 Value = TypeVar("Value")
 _Statement = tuple[str, Row]
+Step = Callable[[sqlite3.Connection], None]
+"""Something to do within a transaction."""
 Migration = str | Callable[[sqlite3.Connection], None]
 """A script, or a function where SQL alone cannot say what is to be done."""
 
@@ -54,9 +56,41 @@ class _Change:
     values: Row
     count: ClassVar = 1
 
-    def prepare(self) -> list[_Statement]:
+    def prepare(self) -> list[_Statement | Step]:
         """Return the statements to carry out."""
         return [(self.sql, self.values)]
+
+    def committed(self) -> None:
+        """Nobody is to be told."""
+
+
+class InsertedRows(Protocol):
+    """Whoever adds something to rows that are inserted, in the same transaction."""
+
+    def prepare(self, rows: Sequence[Row]) -> Step:
+        """Return what is to be done once these rows are inserted."""
+        ...
+
+    def committed(self) -> None:
+        """The transaction is over."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Something to do within a transaction, that waits to be done."""
+
+    step: Step
+    done: Callable[[], None]
+    count: ClassVar = 0
+
+    def prepare(self) -> list[_Statement | Step]:
+        """Return the step."""
+        return [self.step]
+
+    def committed(self) -> None:
+        """Tell that it is done."""
+        self.done()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +100,29 @@ class _Rows:
     into: str
     values: Sequence[Any]
     make: Callable[[Sequence[Any]], Sequence[Row]]
+    then: InsertedRows | None
 
     @property
     def count(self) -> int:
         return len(self.values)
 
-    def prepare(self) -> list[_Statement]:
+    def prepare(self) -> list[_Statement | Step]:
         """Return the statements to carry out, each of which inserts many rows."""
         rows, begin = self.make(self.values), 0
-        statements = []
+        statements: list[_Statement | Step] = []
         for size in AT_ONCE:
             while begin + size <= len(rows):
                 sql = _insertion(self.into, len(rows[begin]), size)
                 statements.append((sql, tuple(chain.from_iterable(rows[begin : begin + size]))))
                 begin += size
+        if self.then is not None:
+            statements.append(self.then.prepare(rows))
         return statements
+
+    def committed(self) -> None:
+        """Tell that the rows are written."""
+        if self.then is not None:
+            self.then.committed()
 
 
 @lru_cache(16)
@@ -90,7 +132,7 @@ def _insertion(into: str, columns: int, rows: int) -> str:
     return f"INSERT INTO {into} VALUES {values}"  # noqa: S608 - our own table and question marks
 
 
-_Work = _Change | _Rows
+_Work = _Change | _Rows | _Task
 
 
 class Database:
@@ -185,15 +227,23 @@ class Database:
         """Write soon, from a thread of its own; never blocks, drops rather than grows."""
         self._give(_Change(sql, values))
 
+    def later_do(self, step: Step, done: Callable[[], None] = lambda: None) -> None:
+        """Do something soon within a transaction of that thread; `done` hears that it is over."""
+        self._give(_Task(step, done))
+
     def insert_later(
-        self, into: str, values: Sequence[Value], make: Callable[[Sequence[Value]], Sequence[Row]]
+        self,
+        into: str,
+        values: Sequence[Value],
+        make: Callable[[Sequence[Value]], Sequence[Row]],
+        then: InsertedRows | None = None,
     ) -> bool:
         """Insert many rows soon; `make` turns values into rows, one each, in the thread.
 
         `into` is a table with its columns, as in `calls (at, server)`. False if the rows are
         dropped, because too many wait already or nothing can be written.
         """
-        return self._give(_Rows(into, values, make))
+        return self._give(_Rows(into, values, make, then))
 
     def _give(self, work: _Work) -> bool:
         if self.is_read_only or self._given - self._taken + work.count > WAITING:
@@ -244,8 +294,13 @@ class Database:
         # What takes long is done before others have to wait for the connection.
         statements = [statement for work in batch for statement in work.prepare()]
         with self.change() as connection:
-            for sql, values in statements:
-                connection.execute(sql, values)
+            for statement in statements:
+                if isinstance(statement, tuple):
+                    connection.execute(*statement)
+                else:
+                    statement(connection)
+        for work in batch:
+            work.committed()
 
     def _batch(
         self, item: _Work | threading.Event | None

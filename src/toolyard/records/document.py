@@ -17,7 +17,7 @@ from toolyard.core.model import Problem
 from toolyard.records.edit import remove_member, set_member
 from toolyard.records.files import READ_LIMIT, locked, read_bounded, write_atomic
 from toolyard.records.follow import ChangeSignal, Follower
-from toolyard.records.jsonc import parse
+from toolyard.records.jsonc import JsoncError, parse
 from toolyard.records.marks import Revision, mark_of, rights_of, version_of
 from toolyard.records.protocol import ABSENT, Codec, Kept, check_version
 
@@ -95,6 +95,7 @@ class DocumentRecords(Generic[Value]):
         top: str = "",
         check: Callable[[Any], None] = lambda _: None,
         blank: bytes = b"",
+        names_once: bool = False,
     ) -> None:
         """Read records of a file.
 
@@ -102,11 +103,13 @@ class DocumentRecords(Generic[Value]):
             top: The key below which they stand.
             check: Raises ConfigError or StoreError if the document is none of ours.
             blank: The document to begin with where there is none.
+            names_once: A name that stands there twice is an error, as one of both would be lost.
         """
         self.path = file.path
         self._file, self._codec = file, codec
         self._top = [top] if top else []
         self._check, self._blank = check, blank
+        self._names_once = names_once
 
     def read(self) -> Kept[Value]:
         """Read all records; a bad one is a problem, and costs that one alone."""
@@ -173,7 +176,7 @@ class DocumentRecords(Generic[Value]):
         Raises:
             ConfigError, StoreError: It is not what it should be.
         """
-        plain = _parse(data)
+        plain = _parse_once(data) if self._names_once else _parse(data)
         if isinstance(plain, dict):
             self._check(plain)
             for key in self._top:
@@ -203,6 +206,14 @@ def _parse(data: bytes) -> Any:
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         root = parse(data).root
         return root.plain() if root is not None else {}
+
+
+def _parse_once(data: bytes) -> Any:
+    document = parse(data)
+    for member in document.duplicates:
+        place = document.place(member.start)
+        raise JsoncError(f"{member.key!r} stands there twice", *place, "rename or delete one")
+    return document.root.plain() if document.root is not None else {}
 
 
 def _version(plain: Any) -> int:

@@ -60,7 +60,8 @@ def write_atomic(path: Path, data: bytes, mode: int = 0o600, *, keep_mode: bool 
     not wanted. A symbolic link is refused: who wants to write where it points resolves it first.
 
     Raises:
-        StoreError: It could not be written; what was there is unchanged.
+        StoreError: It could not be written; what was there is unchanged, unless all that failed was
+            to make the new file outlast a power cut: then that is there, whole.
     """
     try:
         _make_directory(path.parent)

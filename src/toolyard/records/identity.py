@@ -25,15 +25,15 @@ def hub_identity(folder: Path) -> str:
     try:
         with locked(path):
             try:
-                kept = read_bounded(path).strip()
+                text = read_bounded(path).strip()
             except FileNotFoundError:
-                kept = b""
-            if not _SHAPE.fullmatch(kept):
-                kept = uuid.uuid4().hex.encode()
-                write_atomic(path, kept + b"\n")
+                text = b""
+            if not _SHAPE.fullmatch(text):
+                text = uuid.uuid4().hex.encode()
+                write_atomic(path, text + b"\n")
     except StoreError:
         return uuid.uuid4().hex
-    return kept.decode()
+    return text.decode()
 
 
 def replica_identity(hub: str, place: Path) -> str:

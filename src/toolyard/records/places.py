@@ -89,11 +89,14 @@ class RecordPlaces:
         check: Callable[[Any], None] = lambda _: None,
         blank: bytes = b"",
         largest: int = READ_LIMIT,
+        names_once: bool = False,
     ) -> Records[Value]:
         """Open records that are members of one JSON document."""
         if self.shared is None:
             file = DocumentFile(path, self.follower, largest=largest)
-            records = DocumentRecords(file, codec, top=top, check=check, blank=blank)
+            records = DocumentRecords(
+                file, codec, top=top, check=check, blank=blank, names_once=names_once
+            )
             return AuditedRecords(records, kind, codec)
         return self._rows(kind, codec)
 

@@ -126,6 +126,21 @@ class RecordKind(Generic[Value]):
         """Write or delete one record; see `Records.write`."""
         return self._records.write(key, value, expect=expect, by=by)
 
+    def write_over(
+        self, expected: frozenset[str], key: str, value: Value | None, *, by: str = ""
+    ) -> int:
+        """Write or delete one record, if it is at one of these versions; at any if none is named.
+
+        Raises:
+            ConflictError: It is at another.
+        """
+        if not expected or "*" in expected:
+            return self.write(key, value, by=by)
+        version = self.read().version(key)
+        if str(version) not in expected:
+            raise _changed(key, version)
+        return self.write(key, value, expect=version, by=by)
+
     def revision(self) -> int:
         """The revision that `read` would give."""
         return self._records.revision()
@@ -146,8 +161,12 @@ def check_version(key: str, expect: int | None, version: int) -> None:
         ConflictError: It is not.
     """
     if expect is not None and expect != version:
-        text = f"somebody else changed {key!r}: its version is {version} now"
-        raise ConflictError(text, "look again, and decide again")
+        raise _changed(key, version)
+
+
+def _changed(key: str, version: int) -> ConflictError:
+    text = f"somebody else changed {key!r}: its version is {version} now"
+    return ConflictError(text, "look again, and decide again")
 
 
 def amend(

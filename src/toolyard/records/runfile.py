@@ -136,8 +136,8 @@ class RunDir:
     def read(self) -> HubState | None:
         """Give the running hub; None if there is none, or the one that wrote the file has died."""
         try:
-            found = json.loads(read_bounded(self._file))
-            state = _state(found)
+            plain = json.loads(read_bounded(self._file))
+            state = _state(plain)
         except (OSError, ValueError, TypeError, AttributeError, StoreError):
             return None
         return state if state.is_alive else None
@@ -187,17 +187,17 @@ def _exists(pid: int) -> bool:
     return True
 
 
-def _state(found: Any) -> HubState:
+def _state(plain: Any) -> HubState:
     """Read what some version wrote: keys we do not know are left out, those we need must be there.
 
     Raises:
         AttributeError, TypeError, ValueError: It is something else.
     """
-    known = {each.name for each in fields(HubState)}
-    told = {key: value for key, value in found.items() if key in known}
-    if not isinstance(told.get("pid"), int) or not isinstance(told.get("url"), str):
+    names = {member.name for member in fields(HubState)}
+    members = {key: value for key, value in plain.items() if key in names}
+    if not isinstance(members.get("pid"), int) or not isinstance(members.get("url"), str):
         raise ValueError("not a run file")
-    return HubState(**told)
+    return HubState(**members)
 
 
 def _read_token(file: Path) -> str:
@@ -207,7 +207,7 @@ def _read_token(file: Path) -> str:
             "delete it; a new token is made at the next start",
         )
     token = read_bounded(file, 4096).decode("ascii", "replace").strip()
-    if len(token) < TOKEN_SHORTEST or not all("!" <= each <= "~" for each in token):
+    if len(token) < TOKEN_SHORTEST or not all("!" <= character <= "~" for character in token):
         raise StoreError(
             f"the token file '{file}' is damaged",
             "delete it; a new token is made at the next start",

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolyard.records import addresses, audit, sqlite
-from toolyard.records.call_migrations import CALL_STARTS, CALL_WAITS, unpack_calls
+from toolyard.records import addresses, audit, call_groups, sqlite
+from toolyard.records.call_migrations import CALL_ORIGINS, CALL_STARTS, CALL_WAITS, unpack_calls
 from toolyard.records.database import Migration
+from toolyard.records.seals import chain
 
 # Calls that are over as they were kept once, many to a row: `rows` and `bodies` are MessagePack,
 # ids run on from `first`. The last word on them is `unpack_calls`.
@@ -91,4 +92,6 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
     CALL_WAITS,
     _QWEN,
     audit.MIGRATION,
+    f"{CALL_ORIGINS};{audit.ORIGINS};{chain.MIGRATION};{call_groups.SUMMARIES}",
+    call_groups.MIGRATION,
 )

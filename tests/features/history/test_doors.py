@@ -59,7 +59,7 @@ async def test_every_kind_of_client_leaves_its_calls(
     name = f"agent-{'-'.join(kind)}-{server}"
     async with talking(yard, *kind, name=name) as client:
         await client.call(f"{server}__echo", {"text": "hello"})
-        await client.call("toolyard_call", {"server": server, "tool": "fail", "arguments": {}})
+        await client.call("toolyard_destroy", {"server": server, "tool": "fail", "arguments": {}})
         await client.fault("tools/call", {"name": f"{server}__error", "arguments": {}})
         await client.call("toolyard_status")
 

@@ -11,9 +11,9 @@ NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 def test_a_servers_line_sums_up_the_lines_of_its_tools() -> None:
-    timings = [Timing("b", "x", "ok", 5.0)]
-    timings += [Timing("a", "read", "ok", float(ms)) for ms in range(1, 101)]
-    timings += [Timing("a", "write", "error", 7.0), Timing("a", "write", "cancelled", 9.0)]
+    timings: list[Timing] = [("b", "x", "ok", [5.0], b"")]
+    timings += [("a", "read", "ok", [float(ms)], b"") for ms in range(1, 101)]
+    timings += [("a", "write", "error", [7.0], b""), ("a", "write", "cancelled", [9.0], b"")]
 
     found = statistics(timings)
 

@@ -15,8 +15,9 @@ from tests.fixtures.hubs import order, sees, send, stub, two_hubs
 from tests.fixtures.postgres import PostgresServer, SharedYard
 from toolyard.core.errors import DatabaseAwayError
 from toolyard.core.model import Report
+from toolyard.features.history.search import Search
 from toolyard.features.history.source import MissingCalls
-from toolyard.features.history.store import History, Search
+from toolyard.features.history.store import History
 from toolyard.records.postgres import outbox
 from toolyard.records.postgres.calls import SharedCalls
 

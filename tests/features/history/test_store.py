@@ -14,7 +14,8 @@ from tests.features.history.calls import FINE, keeping, record
 from toolyard.core.errors import ConfigError, LinkError, StoreError, UnknownNameError
 from toolyard.features.history.call_endings import TOO_LARGE
 from toolyard.features.history.call_log import Bounds, CallLog
-from toolyard.features.history.store import History, Search
+from toolyard.features.history.search import Search
+from toolyard.features.history.store import History
 from toolyard.records import database as database_module
 from toolyard.records.calls import CallRows, SqliteCalls
 from toolyard.records.database import Database
@@ -293,8 +294,7 @@ async def test_rows_that_cannot_be_written_are_counted_and_the_next_ones_are(
     record(history, tool="later")
 
     assert [call.tool for call in await found(history)] == ["later"]
-    # The call, and the two orders to forget old ones.
-    assert history.log.dropped == 3
+    assert history.log.dropped == 1
 
 
 def test_a_file_that_is_no_database_is_refused_with_a_hint(home: Path) -> None:

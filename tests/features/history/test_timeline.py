@@ -9,7 +9,8 @@ import pytest
 from tests.features.history.calls import record
 from toolyard.core.errors import ConfigError, LinkError
 from toolyard.features.history.call_log import Bounds, CallLog
-from toolyard.features.history.store import History, Search
+from toolyard.features.history.search import Search
+from toolyard.features.history.store import History
 from toolyard.features.history.timeline import (
     MOST_SERIES,
     WIDTHS,
@@ -18,6 +19,7 @@ from toolyard.features.history.timeline import (
     make_timeline,
 )
 from toolyard.records.calls import CallRows
+from toolyard.records.durations import pack_durations
 
 HOUR = Grid(begin=0, seconds=60, buckets=60)
 
@@ -49,10 +51,10 @@ def test_however_long_the_time_there_are_not_more_buckets_than_wanted_and_one() 
 
 def test_calls_errors_and_durations_fall_into_their_buckets() -> None:
     rows: list[TimelineRow] = [
-        ("files", 0, 10.0, 0, 19),
-        ("files", 0, 500.0, 1, 1),
-        ("files", 2, 30.0, 0, 1),
-        ("web", 2, 90.0, 0, 1),
+        ("files", 0, False, pack_durations([10.0] * 19)),
+        ("files", 0, True, pack_durations([500.0])),
+        ("files", 2, False, pack_durations([30.0])),
+        ("web", 2, False, pack_durations([87.0])),
     ]
 
     timeline = make_timeline(HOUR, rows)
@@ -61,16 +63,18 @@ def test_calls_errors_and_durations_fall_into_their_buckets() -> None:
     assert (files.name, files.calls[:3], files.errors[:3]) == ("files", [20, 0, 1], [1, 0, 0])
     assert (files.p50_ms[:3], files.p95_ms[:3]) == ([10.0, None, 30.0], [10.0, None, 30.0])
     assert (files.all_calls, files.all_errors, files.all_p95_ms) == (21, 1, 30.0)
-    assert (web.calls[2], web.all_p50_ms) == (1, 90.0)
+    assert (web.calls[2], web.all_p50_ms) == (1, 87.0)
     assert timeline.total.calls[:3] == [20, 0, 2]
-    assert timeline.total.p95_ms[2] == 90.0
+    assert timeline.total.p95_ms[2] == 87.0
     assert timeline.others is None
     assert len(files.calls) == timeline.buckets == 60
 
 
 def test_the_busiest_have_a_line_each_and_the_rest_one_together() -> None:
     names = [f"s{number}" for number in range(MOST_SERIES + 3)]
-    rows: list[TimelineRow] = [(name, 1, 5.0, 0, at + 1) for at, name in enumerate(names)]
+    rows: list[TimelineRow] = [
+        (name, 1, False, pack_durations([5.0] * (at + 1))) for at, name in enumerate(names)
+    ]
 
     timeline = make_timeline(HOUR, rows)
 
@@ -88,7 +92,7 @@ def test_without_calls_there_are_zeros_and_no_durations() -> None:
 
 
 def test_a_call_that_began_after_the_question_is_in_the_last_bucket() -> None:
-    assert make_timeline(HOUR, [("files", 60, 1.0, 0, 1)]).total.calls[-1] == 1
+    assert make_timeline(HOUR, [("files", 60, False, pack_durations([1.0]))]).total.calls[-1] == 1
 
 
 @pytest.mark.parametrize("stride", [2, 10_000])

@@ -96,7 +96,7 @@ async def test_a_call_by_way_of_the_hubs_own_tool_has_the_name_of_the_other(
 ) -> None:
     async with asyncio.TaskGroup() as group:
         arguments = {"server": "one", "tool": "cancellable", "arguments": {"ms": 60_000}}
-        call = group.create_task(yard.run("toolyard_call", **arguments))
+        call = group.create_task(yard.run("toolyard_destroy", **arguments))
         await wait_recorded(home / "one.jsonl", "waiting")
         assert [told["tool"] for told in await under_way(yard)] == ["cancellable"]
         call.cancel()

@@ -19,9 +19,11 @@ from msgspec import Raw
 from toolyard.features.history.call_counters import CallCounters
 from toolyard.features.history.call_endings import agent_name, read_failure, without_secrets
 from toolyard.features.history.model import Bodies, LoggedCall, Outcome
-from toolyard.records.calls import DAY_SECONDS, CallRows, SqliteCalls
+from toolyard.records.calls import CALL_COLUMNS, DAY_SECONDS, CallRows, SqliteCalls
 from toolyard.records.database import Database, Row
 from toolyard.records.places import RecordPlaces
+from toolyard.records.seals.chain import LogChain
+from toolyard.relay.calls import Origin
 from toolyard.relay.questions import Wait
 from toolyard.wire.jsonrpc import Message
 
@@ -40,16 +42,12 @@ DAYS_SECONDS: Final = 3600.0
 """Seconds between two searches for calls that are too old, which read all."""
 
 Listener = Callable[[Sequence[LoggedCall]], None]
-Column = tuple[str, Sequence[float]]
+Column = tuple[str, Sequence[float | str]]
 """A column that most calls leave empty, with its value for each call."""
 FindStarts = Callable[[Sequence[LoggedCall], float], Sequence[float] | None]
 """Tells how long calls waited for a start; None if none did. Also told when their clock began."""
 
 _find_error: Final = re.compile(rb'"isError":\s?true').search
-_COLUMNS: Final = (
-    *("at", "agent", "caller", "server", "tool"),
-    *("ms", "asked", "answered", "outcome", "error"),
-)
 _OUTCOMES: Final = {outcome: outcome.value for outcome in Outcome}
 """Outcomes as plain texts, which databases take as they are."""
 
@@ -96,6 +94,11 @@ class CallLog:
         """The number of calls that could not be recorded."""
         return self.rows.dropped if self.rows is not None else 0
 
+    def catch_up(self) -> None:
+        """Group soon the calls that are not, as those of an older version."""
+        if self.rows is not None:
+            self.rows.group()
+
     def record(
         self,
         agent: str | bytes,
@@ -106,17 +109,19 @@ class CallLog:
         answer: Message | BaseException,
         caller: str = "",
         wait: Wait | None = None,
+        origin: Origin | None = None,
     ) -> None:
         """Note a call that is over.
 
         Args:
             agent: A name or a raw `clientInfo`.
             wait: When its server put a question to the client, and the seconds it was open.
+            origin: Who called and from where, if it was no program of the owner on this machine.
         """
         ended = monotonic()
         if isinstance(agent, bytes):
             agent = agent_name(agent)
-        if isinstance(answer, Message) and not answer.error and not _looks_failed(answer.result):
+        if isinstance(answer, Message) and not answer.error and not looks_failed(answer.result):
             size, outcome, error = len(answer.result), Outcome.OK, ""
         else:
             size, outcome, error = read_failure(answer)
@@ -134,6 +139,7 @@ class CallLog:
             error,
             bodies,
             wait,
+            origin,
         )
         self._calls.append(call)
         if len(self._calls) >= BATCH or self._bytes > BATCH_BYTES:
@@ -174,8 +180,9 @@ class CallLog:
         epoch = time() - monotonic()
         waits = self._waits(calls, epoch)
         bodies = ("arguments", "result") if self.bounds.bodies else ()
-        columns = (*_COLUMNS, *bodies, *(name for name, _ in waits))
-        rows.add(columns, calls, partial(self._make_rows, epoch, waits), size)
+        more = [*waits, *_origins(calls)]
+        columns = (*CALL_COLUMNS, *bodies, *(name for name, _ in more))
+        rows.add(columns, calls, partial(self._make_rows, epoch, more), size)
 
     def _waits(self, calls: Sequence[LoggedCall], epoch: float) -> list[Column]:
         """Return the columns of what calls waited for, but none that is empty for all of them.
@@ -191,13 +198,13 @@ class CallLog:
         return waits
 
     def _make_rows(
-        self, epoch: float, waits: Sequence[Column], calls: Sequence[LoggedCall]
+        self, epoch: float, more: Sequence[Column], calls: Sequence[LoggedCall]
     ) -> list[Row]:
         """Make rows, in the database's thread; `epoch` is when their clock began."""
         rows = [_row(epoch, call) for call in calls]
         if self.bounds.bodies:
             rows = [(*row, *_readable(call.bodies)) for row, call in zip(rows, calls, strict=True)]
-        for _, values in waits:
+        for _, values in more:
             rows = [(*row, value) for row, value in zip(rows, values, strict=True)]
         return rows
 
@@ -213,20 +220,36 @@ class CallLog:
         rows.forget(self.bounds.rows, self.bounds.days if is_due else None)
 
 
-def open_calls(places: RecordPlaces, database: Database | None, replica: str) -> CallRows | None:
+def open_calls(
+    places: RecordPlaces, database: Database | None, replica: str, chain: LogChain | None
+) -> CallRows | None:
     """Open the calls of this hub, or of all that share a database; None if nothing can keep them.
 
     Args:
         replica: The name under which this hub writes.
+        chain: Seals what is written; None if there is no key.
     """
     if places.shared is not None:
         from toolyard.records.postgres.calls import SharedCalls
 
-        return SharedCalls(places.shared, replica)
-    return SqliteCalls(database) if database is not None else None
+        return SharedCalls(places.shared, replica, chain)
+    return SqliteCalls(database, chain) if database is not None else None
 
 
-def _looks_failed(result: Raw) -> bool:
+def _origins(calls: Sequence[LoggedCall]) -> list[Column]:
+    """Return the columns of who called and from where, but none that is empty for all calls."""
+    if not any(call.origin for call in calls):
+        return []
+    origins = [call.origin or ("", "", "") for call in calls]
+    columns = [("member", 0), ("token", 1), ("address", 2)]
+    return [
+        (name, [origin[place] for origin in origins])
+        for name, place in columns
+        if any(origin[place] for origin in origins)
+    ]
+
+
+def looks_failed(result: Raw | bytes) -> bool:
     """Return whether a result may be an error of the tool: quick, and now and then too cautious."""
     if len(result) <= 2 * EDGE:
         return _find_error(result) is not None

@@ -13,9 +13,15 @@ from toolyard.console.terminal import visible
 
 if TYPE_CHECKING:
     from toolyard.features.history.model import Call, Statistic
-    from toolyard.features.history.operations import CallPage, OrdersPage, WholeCall
+    from toolyard.features.history.operations import (
+        CallPage,
+        HistoryCheck,
+        OrdersPage,
+        WholeCall,
+    )
 
 SHOWN = 20
+CHECK_SECONDS = 600.0
 WIDTH = 60
 TITLES = ("id", "time", "agent", "caller", "server", "tool", "ms", "outcome", "error")
 ORDER_TITLES = ("id", "time", "by", "address", "verb", "kind", "key")
@@ -102,6 +108,63 @@ def orders_command(
     query = OrdersQuery(**names, before=before or 0, limit=limit or SHOWN)
     page = context.run(search_orders, query)
     context.terminal.answer(page, lambda: _show_orders(context, page))
+
+
+@history_command.command("check")
+@json_option
+@click.pass_obj
+def check_command(context: CliContext) -> None:
+    """Prove that no call and no order was altered, removed or inserted.
+
+    Each that was is named, and the exit code is 1.
+    """
+    from toolyard.features.history.operations import check_history
+    from toolyard.operation import NoInput
+
+    check = context.run(check_history, NoInput(), CHECK_SECONDS)
+    context.terminal.answer(check, lambda: _show_check(context, check))
+    if not check.whole:
+        raise SystemExit(1)
+
+
+@history_command.command("export")
+@click.option(
+    "--to",
+    default="-",
+    metavar="ADDRESS",
+    help="A path, file:///PATH, syslog+udp://HOST, syslog+tcp://HOST, syslog+unix:///PATH, an http "
+    "or https address, or - for the terminal.",
+)
+@click.option("--since", default="", metavar="AGO", help="Since 30m, 1h, 2d ago, or a time.")
+@click.option("--calls", "only", flag_value="calls", help="Calls alone.")
+@click.option("--orders", "only", flag_value="orders", help="Orders alone.")
+@click.pass_obj
+def export_command(context: CliContext, to: str, since: str, only: str | None) -> None:
+    """Write calls and orders as lines of JSON, newest first.
+
+    \b
+    toolyard history export --since 1d --to history.jsonl
+    toolyard history export --to https://logs.example.com/toolyard
+    """
+    from toolyard.features.history.export.once import export_once
+
+    count = export_once(context, to, since, only or "")
+    if to != "-":
+        context.terminal.note(f"{count} calls and orders exported")
+
+
+def _show_check(context: CliContext, check: HistoryCheck) -> None:
+    for log in check.logs:
+        parts = [f"{log.rows} {log.log} are as they were written"]
+        if log.unsealed:
+            parts.append(f"{log.unsealed} are older than the seals")
+        if log.unknown:
+            parts.append(f"{log.unknown} seals were made with a key that is not here")
+        context.terminal.say("; ".join(parts))
+        for fault in log.faults:
+            context.terminal.say(f"{fault.fault}: {fault.text}")
+        if log.more:
+            context.terminal.say(f"and {log.more} more")
 
 
 def _show_orders(context: CliContext, page: OrdersPage) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from toolyard.core.errors import ConfigError
+from toolyard.records.durations import find_percentiles, pack_durations
 
 ERROR_LENGTH: Final = 200
 """Characters that are kept of what a server said went wrong."""
@@ -62,6 +63,16 @@ class Call:
     """The part of its time in which such a question was open."""
     replica: str = ""
     """The hub that served it; empty where hubs share no database."""
+    member: str = ""
+    """The key of the member who called; empty for the hub's owner and for agents."""
+    token: str = ""
+    """The mark of the token that a member made and came in with."""
+    address: str = ""
+    """The address it came from; empty for this machine."""
+    ordered: int = 0
+    """The newest order when it was written down: what was ordered up to then held."""
+    lock: str = ""
+    """The beginning of the SHA-256 digest of the lock file at that time; empty without one."""
 
 
 Bodies = tuple[bytes | None, bytes | None]
@@ -86,6 +97,8 @@ class LoggedCall(msgspec.Struct, frozen=True, gc=False):
     wait: tuple[float, float] | None = None
     """When its server put the first question to the client, on the same clock, and the seconds in
     which any was open; None if it put none."""
+    origin: tuple[str, str, str] | None = None
+    """The member, the mark of their token, and the address; None if all are empty."""
 
     @property
     def ms(self) -> float:
@@ -108,14 +121,33 @@ def _ms(seconds: float) -> float:
     return round(seconds * 1e6) / 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """The part of a call that statistics need."""
+class Durations:
+    """The calls of one tool by how they ended and how long they took."""
 
-    server: str
-    tool: str
-    outcome: str
-    ms: float
+    __slots__ = ("cancelled", "errors", "packed", "times")
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+        """Milliseconds of calls that were read one by one."""
+        self.packed: list[bytes] = []
+        """Those of all others; see `records/durations.py`."""
+        self.errors = self.cancelled = 0
+
+    def add(self, outcome: str, times: Sequence[float], packed: bytes = b"") -> None:
+        """Count calls that ended alike."""
+        self.times += times
+        self.packed.append(packed)
+        if outcome == Outcome.CANCELLED:
+            self.cancelled += len(times) + len(packed)
+        elif outcome in (Outcome.ERROR, Outcome.TOOL_ERROR):
+            self.errors += len(times) + len(packed)
+
+    def include(self, other: Durations) -> None:
+        """Count all that another has counted."""
+        self.times += other.times
+        self.packed += other.packed
+        self.errors += other.errors
+        self.cancelled += other.cancelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,25 +163,41 @@ class Statistic:
     cancelled: int
     error_rate: float
     p50_ms: float
+    """Of many calls, durations are rounded by 6 % at most."""
     p95_ms: float
+
+
+Timing = tuple[str, str, str, Sequence[float], bytes]
+"""Server, tool and outcome of calls, and the milliseconds they took: those of some, and those of
+others as bytes."""
 
 
 def statistics(timings: Iterable[Timing]) -> list[Statistic]:
     """One line per server, each followed by one per tool of it, in order of names."""
-    groups: dict[tuple[str, str], list[Timing]] = {}
-    for timing in timings:
-        groups.setdefault((timing.server, ""), []).append(timing)
-        groups.setdefault((timing.server, timing.tool), []).append(timing)
+    tools: dict[tuple[str, str], Durations] = {}
+    for server, tool, outcome, times, packed in timings:
+        tools.setdefault((server, tool), Durations()).add(outcome, times, packed)
+    groups = dict(tools)
+    for (server, _), durations in tools.items():
+        groups.setdefault((server, ""), Durations()).include(durations)
     return [_statistic(*key, group) for key, group in sorted(groups.items())]
 
 
-def _statistic(server: str, tool: str, group: list[Timing]) -> Statistic:
-    errors = sum(timing.outcome in (Outcome.ERROR, Outcome.TOOL_ERROR) for timing in group)
-    cancelled = sum(timing.outcome == Outcome.CANCELLED for timing in group)
-    times = sorted(timing.ms for timing in group)
-    rate = round(errors / len(group), 4)
-    p50, p95 = percentile(times, 50), percentile(times, 95)
-    return Statistic(server, tool, len(group), errors, cancelled, rate, p50, p95)
+def _statistic(server: str, tool: str, group: Durations) -> Statistic:
+    packed = b"".join(group.packed)
+    calls = len(group.times) + len(packed)
+    rate = round(group.errors / calls, 4)
+    p50, p95 = _percentiles(group.times, packed)
+    return Statistic(server, tool, calls, group.errors, group.cancelled, rate, p50, p95)
+
+
+def _percentiles(times: list[float], packed: bytes) -> tuple[float, float]:
+    """Return the median and the 95th percentile: exactly, if nothing is packed."""
+    if not packed:
+        ordered = sorted(times)
+        return percentile(ordered, 50), percentile(ordered, 95)
+    p50, p95 = find_percentiles(packed + pack_durations(times), 50, 95)
+    return p50, p95
 
 
 def percentile(ordered: list[float], percent: int) -> float:

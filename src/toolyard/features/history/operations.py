@@ -11,11 +11,14 @@ from msgspec import Meta, Raw, Struct, structs
 from toolyard.core.errors import ConfigError, LinkError, UnknownNameError
 from toolyard.features.history.model import Call, Statistic, moment
 from toolyard.features.history.redaction import is_redacted
-from toolyard.features.history.store import CallRecord, History, Search
+from toolyard.features.history.search import Search
+from toolyard.features.history.store import CallRecord, History
 from toolyard.features.history.timeline import MOST_BUCKETS, Grouping, Timeline
 from toolyard.features.history.under_way import CallsUnderWay, find_calls
 from toolyard.operation import Needs, NoInput, RawObject, operation
 from toolyard.records.audit_trail import AuditedOrder, AuditTrail, WantedOrders
+from toolyard.records.seals.check import LogCheck
+from toolyard.records.seals.logs import SealedLogs
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import Outlet, Session
 from toolyard.wire import jsonrpc
@@ -98,6 +101,13 @@ class OrdersPage(Struct, frozen=True):
     next: int | None
 
 
+class HistoryCheck(Struct, frozen=True):
+    """Calls and orders as they were examined; `whole` if nothing is altered or missing."""
+
+    whole: bool
+    logs: list[LogCheck]
+
+
 class WholeCall(Struct, frozen=True):
     """One call; arguments and result are null unless they are kept."""
 
@@ -148,6 +158,17 @@ async def search_orders(yard: Yard, order: OrdersQuery) -> OrdersPage:
 async def list_calls(yard: Yard, order: NoInput) -> CallsUnderWay:
     """Calls under way: who calls what now."""
     return find_calls(yard)
+
+
+@operation("GET", f"{TOP}/check", needs=Needs.FILES)
+async def check_history(yard: Yard, order: NoInput) -> HistoryCheck:
+    """Examine the seals of all calls and orders."""
+    if History in yard.parts:
+        yard.part(History).log.flush()
+        await asyncio.to_thread(yard.part(History).settle)
+    logs, trail = yard.part(SealedLogs), yard.part(AuditTrail)
+    checks = await asyncio.to_thread(logs.examine, trail.read)
+    return HistoryCheck(not any(check.faults for check in checks), checks)
 
 
 @operation("GET", ONE, errors=(422,))

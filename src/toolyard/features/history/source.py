@@ -40,6 +40,7 @@ class MissingCalls:
 
     async def run(self, post: Callable[[Report], None]) -> None:
         """Report losses until cancelled."""
+        self._log.catch_up()
         self._log.listeners.append(self._look)
         try:
             while True:
@@ -72,9 +73,12 @@ class MissingCalls:
 
 def sources(yard: Yard) -> Sequence[RecordSource]:
     """The source of a hub that keeps a history."""
+    from toolyard.features.history.export.source import sources as export_sources
+
+    exports = export_sources(yard)
     if CallLog not in yard.parts or yard.part(CallLog).rows is None:
-        return []
-    return [MissingCalls(yard.part(CallLog))]
+        return exports
+    return [MissingCalls(yard.part(CallLog)), *exports]
 
 
 def _missing(calls: int) -> Problem:

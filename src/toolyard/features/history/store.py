@@ -3,55 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
 from toolyard.core.errors import ConfigError, UnknownNameError
 from toolyard.features.history.call_log import CallLog
-from toolyard.features.history.model import Call, Outcome, Statistic, Timing, statistics
+from toolyard.features.history.counting import read_timeline, read_timings
+from toolyard.features.history.model import Call, Outcome, Statistic, statistics
+from toolyard.features.history.reading import STRIDE, CallReader
+from toolyard.features.history.search import Search
 from toolyard.features.history.timeline import Grid, Grouping, Timeline, make_timeline
 from toolyard.records.calls import CallRows
 from toolyard.records.database import Row
 from toolyard.yard import Yard
 
-FAILED: Final = "failed"
-"""Stands for every outcome that is an error, in a search."""
-STRIDE: Final = 10_000
-"""Rows that one query looks at: between two, others get at the database."""
-
 _CALL: Final = (
     "id, at, agent, caller, server, tool, ms, asked, answered, outcome, error,"
-    " start_ms, person_at_ms, person_ms, {sql.replica}"
+    " start_ms, person_at_ms, person_ms, {sql.replica}, member, token, address"
 )
-_TIMING: Final = "server, tool, outcome, ms"
-_ALIKE: Final = "{by}, {bucket}, {sql.coarse_ms}, outcome IN ('error', 'tool-error'), count(*)"
-"""Has the database count calls of one bucket, duration and end: two digits of a duration are enough
-for a picture, and most calls share them."""
-_GROUPED: Final = " GROUP BY 1, 2, 3, 4"
-_NEWEST: Final = " ORDER BY id DESC"
-_LAST: Final = "SELECT coalesce(max(id), 0) FROM call_log"
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """The calls to find; what is empty matches all."""
-
-    server: str = ""
-    tool: str = ""
-    agent: str = ""
-    """The name that the client gave itself."""
-    caller: str = ""
-    """The name of the token it came with."""
-    outcome: str = ""
-    """One of the outcomes, or `failed` for both kinds of errors."""
-    text: str = ""
-    """Stands in a name, in the error, or in what was kept of arguments and result."""
-    since: float = 0.0
-    before: int = 0
-    """Only calls with a smaller id: the last one of the page before."""
-    limit: int = 50
+_STOOD: Final = (
+    "SELECT first, last, ordered, lock FROM seals"
+    " WHERE log = 'call_log' AND kind = 'rows' AND last >= ? ORDER BY last LIMIT ?"
+)
+"""Finds what was ordered and locked when calls were written down, by the seals of those."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +54,13 @@ class History:
         """
         rows = self._settled()
         columns = _CALL.format(sql=rows.sql)
-        return await asyncio.to_thread(
-            lambda: [_call(row) for row in self._read(rows, columns, wanted, wanted.limit)]
-        )
+
+        def read() -> list[Call]:
+            reader = self._reader(rows, wanted)
+            calls = [_call(row) for row in reader.read(columns, wanted.limit)]
+            return _with_revisions(rows, calls)
+
+        return await asyncio.to_thread(read)
 
     async def statistics(self, wanted: Search) -> list[Statistic]:
         """Return what the calls that match say together.
@@ -89,9 +69,11 @@ class History:
             ConfigError: This hub keeps no history.
         """
         rows = self._settled()
-        return await asyncio.to_thread(
-            lambda: statistics(Timing(*row) for row in self._read(rows, _TIMING, wanted))
-        )
+
+        def read() -> list[Statistic]:
+            return statistics(read_timings(self._reader(rows, wanted)))
+
+        return await asyncio.to_thread(read)
 
     async def timeline(self, wanted: Search, by: Grouping, buckets: int, now: float) -> Timeline:
         """Return the calls that match along time.
@@ -101,12 +83,12 @@ class History:
         """
         rows = self._settled()
         grid = Grid.covering(max(wanted.since, self.log.bounds.oldest), now, buckets)
-        bucket = rows.sql.whole.format(f"(at - {grid.begin}) / {grid.seconds}")
-        columns = _ALIKE.format(by=by, bucket=bucket, sql=rows.sql)
         whole = replace(wanted, since=float(grid.begin))
-        return await asyncio.to_thread(
-            lambda: make_timeline(grid, self._read(rows, columns, whole, order=_GROUPED))
-        )
+
+        def read() -> Timeline:
+            return make_timeline(grid, read_timeline(self._reader(rows, whole), by, grid))
+
+        return await asyncio.to_thread(read)
 
     async def get(self, id_: int) -> CallRecord:
         """Return one call.
@@ -117,12 +99,20 @@ class History:
         """
         rows, wanted = self._settled(), Search(before=id_ + 1)
         columns = f"{_CALL.format(sql=rows.sql)}, arguments, result"
-        matches = await asyncio.to_thread(lambda: list(self._read(rows, columns, wanted, 1)))
+        matches = await asyncio.to_thread(
+            lambda: list(self._reader(rows, wanted).read(columns, limit=1))
+        )
         if not matches or matches[0][0] != id_:
             text = f"there is no call {id_} in the history"
             raise UnknownNameError(text, "see which there are: toolyard history")
-        *call, arguments, result = matches[0]
-        return CallRecord(_call(tuple(call)), _encoded(arguments), _encoded(result))
+        *row, arguments, result = matches[0]
+        (call,) = await asyncio.to_thread(_with_revisions, rows, [_call(tuple(row))])
+        return CallRecord(call, _encoded(arguments), _encoded(result))
+
+    def settle(self) -> None:
+        """Wait until what was handed over so far is written, within bounds."""
+        if self.log.rows is not None:
+            self.log.rows.settle()
 
     def _settled(self) -> CallRows:
         """Hand over what was noted so far, and return the rows it is added to."""
@@ -132,31 +122,8 @@ class History:
             raise ConfigError(text, "set TOOLYARD_HISTORY=on, then run: toolyard restart")
         return self.log.rows
 
-    def _read(
-        self, rows: CallRows, columns: str, wanted: Search, limit: int = -1, order: str = _NEWEST
-    ) -> Iterator[Row]:
-        """Read the rows that match, newest first, as many at a time as others can wait for.
-
-        Rows are grouped within each of these parts, so a group may come more than once.
-        """
-        rows.settle()
-        ((last,),) = rows.read(_LAST)
-        since = max(wanted.since, self.log.bounds.oldest)
-        least = max(last - self.log.bounds.rows, 0) + 1
-        conditions, values = _conditions(wanted, rows.sql.text)
-        sql = (  # made of our own words; what people look for are its values
-            f"SELECT {columns} FROM call_log"  # noqa: S608 - see above
-            f" WHERE id >= ? AND id < ? AND at >= ?{conditions}{order}"
-        )
-        end = min(wanted.before or last + 1, last + 1)
-        while end > least and limit != 0:
-            begin = max(least, end - self._stride)
-            at_most = f" LIMIT {limit}" if limit > 0 else ""
-            matches = rows.read(f"{sql}{at_most}", (begin, end, since, *values))
-            yield from matches
-            if rows.is_first_since(begin, since):
-                return
-            limit, end = (limit - len(matches) if limit > 0 else limit), begin
+    def _reader(self, rows: CallRows, wanted: Search) -> CallReader:
+        return CallReader(rows, wanted, self.log.bounds, self._stride)
 
 
 def parts(yard: Yard) -> Iterable[object]:
@@ -165,27 +132,24 @@ def parts(yard: Yard) -> Iterable[object]:
         yield History(yard.part(CallLog))
 
 
-def _conditions(wanted: Search, has_text: str) -> tuple[str, list[str]]:
-    """Make SQL of what is wanted, and the values it refers to."""
-    conditions, values = "", []
-    for column in ("server", "tool", "agent", "caller", "outcome"):
-        value = getattr(wanted, column)
-        if column == "outcome" and value == FAILED:
-            conditions += " AND outcome IN (?, ?)"
-            values += [str(Outcome.ERROR), str(Outcome.TOOL_ERROR)]
-        elif value:
-            conditions += f" AND {column} = ?"
-            values.append(value)
-    if wanted.text:
-        conditions += f" AND {has_text}"
-        values += [wanted.text.casefold()] * 2
-    return conditions, values
-
-
 def _call(row: Row) -> Call:
     id_, at, agent, caller, server, tool, ms, asked, answered, outcome, error, *rest = row
     when, who, ended = datetime.fromtimestamp(at, UTC), (agent, caller), Outcome(outcome)
     return Call(id_, when, *who, server, tool, ms, asked, answered, ended, error, *rest)
+
+
+def _with_revisions(rows: CallRows, calls: list[Call]) -> list[Call]:
+    """Add the newest order and the lock file's digest as they were when calls were written down."""
+    if not calls:
+        return calls
+    seals = rows.read(_STOOD, (min(call.id for call in calls), len(calls)))
+    stood = [(range(first, last + 1), ordered, lock) for first, last, ordered, lock in seals]
+
+    def add(call: Call) -> Call:
+        match = next((seal for seal in stood if call.id in seal[0]), None)
+        return replace(call, ordered=match[1], lock=match[2]) if match is not None else call
+
+    return [add(call) for call in calls]
 
 
 def _encoded(text: str | None) -> bytes | None:

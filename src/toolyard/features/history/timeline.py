@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import accumulate
 from math import ceil
 from typing import Final, Literal
 
 from msgspec import Struct
+
+from toolyard.records.durations import find_percentiles
 
 MOST_BUCKETS: Final = 240
 MOST_SERIES: Final = 8
@@ -34,7 +35,7 @@ class CallSeries(Struct, frozen=True):
     errors: list[int]
     """Of the tool or of the server; cancelled calls are no errors."""
     p50_ms: list[float | None]
-    """Null where nothing was called. Durations are rounded to two digits."""
+    """Null where nothing was called. Durations are rounded by 6 % at most."""
     p95_ms: list[float | None]
     all_calls: int
     all_errors: int
@@ -78,60 +79,63 @@ class Grid:
         begin = int(since // width) * width
         return cls(begin, width, max(1, ceil((until - begin) / width)))
 
+    def bucket(self, moment: float) -> int:
+        """Return the bucket of a moment; the last may be asked for what lies after it."""
+        return int((moment - self.begin) // self.seconds)
+
 
 class Tally:
     """The calls that fell into one bucket."""
 
-    __slots__ = ("errors", "times")
+    __slots__ = ("_packed", "errors")
 
     def __init__(self) -> None:
-        self.times: Counter[float] = Counter()
+        self._packed: list[bytes] = []
+        """How long they took; see `records/durations.py`."""
         self.errors = 0
 
-    def add(self, ms: float, is_error: int, calls: int) -> None:
-        """Count calls of one duration that ended alike."""
-        self.times[ms] += calls
-        self.errors += calls if is_error else 0
+    def add(self, packed: bytes, is_error: bool) -> None:
+        """Count calls that ended alike."""
+        self._packed.append(packed)
+        self.errors += len(packed) if is_error else 0
 
     def include(self, other: Tally) -> None:
         """Count all that another has counted."""
-        self.times.update(other.times)
+        self._packed += other._packed
         self.errors += other.errors
 
     @property
     def calls(self) -> int:
         """The number of calls."""
-        return self.times.total()
+        return sum(map(len, self._packed))
 
-    def percentile(self, percent: int) -> float | None:
-        """The smallest duration that so many percent do not exceed; None without calls."""
-        times = sorted(self.times)
-        rank = self.calls * percent / 100
-        counts = accumulate(self.times[ms] for ms in times)
-        return next((ms for ms, count in zip(times, counts, strict=True) if count >= rank), None)
+    def percentiles(self) -> tuple[float | None, float | None]:
+        """Return the median and the 95th percentile; None without calls."""
+        if not self.calls:
+            return None, None
+        p50, p95 = find_percentiles(b"".join(self._packed), 50, 95)
+        return p50, p95
 
 
-TimelineRow = tuple[str, int, float, int, int]
-"""Name, bucket, duration, whether it is an error, and the number of calls of which all is true."""
+TimelineRow = tuple[str, int, bool, bytes]
+"""Name and bucket of calls, whether they are errors, and how long they took."""
 Tallies = Mapping[int, Tally]
 """By bucket."""
 
 
 def make_timeline(grid: Grid, rows: Iterable[TimelineRow], most: int = MOST_SERIES) -> Timeline:
     """Return what the rows say, with a line for each of the busiest names."""
-    everything: dict[int, Tally] = {}
-    by_name: dict[str, dict[int, Tally]] = {}
-    for name, bucket, ms, is_error, calls in rows:
-        at = min(max(bucket, 0), grid.buckets - 1)
-        for tallies in (everything, by_name.setdefault(name, {})):
-            tallies.setdefault(at, Tally()).add(ms, is_error, calls)
+    by_name: defaultdict[str, defaultdict[int, Tally]] = defaultdict(lambda: defaultdict(Tally))
+    last = grid.buckets - 1
+    for name, bucket, is_error, packed in rows:
+        by_name[name][bucket if 0 <= bucket <= last else last].add(packed, is_error)
     busiest = sorted(by_name, key=lambda name: (-_total(by_name[name]).calls, name))
     rest = _together(by_name[name] for name in busiest[most:])
     return Timeline(
         datetime.fromtimestamp(grid.begin, UTC),
         grid.seconds,
         grid.buckets,
-        _series("", everything, grid),
+        _series("", _together(by_name.values()), grid),
         [_series(name, by_name[name], grid) for name in busiest[:most]],
         _series("", rest, grid) if rest else None,
     )
@@ -140,16 +144,16 @@ def make_timeline(grid: Grid, rows: Iterable[TimelineRow], most: int = MOST_SERI
 def _series(name: str, tallies: Tallies, grid: Grid) -> CallSeries:
     nothing, total = Tally(), _total(tallies)
     buckets = [tallies.get(bucket, nothing) for bucket in range(grid.buckets)]
+    percentiles = [tally.percentiles() for tally in buckets]
     return CallSeries(
         name,
         [tally.calls for tally in buckets],
         [tally.errors for tally in buckets],
-        [tally.percentile(50) for tally in buckets],
-        [tally.percentile(95) for tally in buckets],
+        [p50 for p50, _ in percentiles],
+        [p95 for _, p95 in percentiles],
         total.calls,
         total.errors,
-        total.percentile(50),
-        total.percentile(95),
+        *total.percentiles(),
     )
 
 
@@ -161,8 +165,8 @@ def _total(tallies: Tallies) -> Tally:
 
 
 def _together(groups: Iterable[Tallies]) -> dict[int, Tally]:
-    together: dict[int, Tally] = {}
+    together: defaultdict[int, Tally] = defaultdict(Tally)
     for tallies in groups:
         for bucket, tally in tallies.items():
-            together.setdefault(bucket, Tally()).include(tally)
+            together[bucket].include(tally)
     return together

@@ -10,6 +10,7 @@ from msgspec import Struct
 from toolyard.links.instances import Instances
 from toolyard.links.keeper import Keeper
 from toolyard.links.pool import LinkPool
+from toolyard.relay.offers import CALL_NAMES
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import ClientRequest, agent_of
 from toolyard.wire import jsonrpc
@@ -17,7 +18,7 @@ from toolyard.yard import Yard
 
 MOST: Final = 200
 """Calls that are told of; of more, those that take longest."""
-BY_NAME: Final = ("", "toolyard_call")
+BY_NAME: Final = ("", *CALL_NAMES)
 """The tools that call the one which their arguments name; empty for doors that speak no MCP."""
 
 

@@ -6,6 +6,7 @@ Calls wait in memory while the database is away, within bounds; nobody waits for
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import time
@@ -14,14 +15,16 @@ from typing import Any, Final, Protocol, TypeVar
 from psycopg import sql
 
 from toolyard.core.errors import StoreError
-from toolyard.records.calls import DAY_SECONDS, CallSql
+from toolyard.records.call_groups import PART, CallGroups
+from toolyard.records.calls import DAY_SECONDS, TABLE, CallSql
 from toolyard.records.database import Row
-from toolyard.records.postgres.connections import Connection, Connections
+from toolyard.records.postgres.connections import Connection, Connections, postgres_run
 from toolyard.records.postgres.outbox import Outbox
 from toolyard.records.postgres.shared import SharedDatabase
+from toolyard.records.seals.chain import LogChain
+from toolyard.records.seals.model import RowSpan
 
 Value = TypeVar("Value")
-TABLE: Final = "call_log"
 _NAMES: Final = ("server", "tool", "agent", "caller", "error")
 _BODIES: Final = ("arguments", "result")
 _MISSING: Final = "SELECT day FROM unnest(%s::text[]) AS day WHERE to_regclass(day) IS NULL"
@@ -32,7 +35,17 @@ SELECT relname FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
 WHERE inhparent = to_regclass('call_log')
 AND relname < 'call_log_' || to_char(now() AT TIME ZONE 'UTC' - %s * interval '1 day', 'YYYY_MM_DD')
 """
-_PRUNE: Final = "DELETE FROM call_log WHERE id <= (SELECT max(id) FROM call_log) - %s"
+_FLOOR: Final = "SELECT min(id), max(id) FROM call_log"
+_PRUNE: Final = "DELETE FROM call_log WHERE id <= %s"
+_SEALING: Final = (
+    "SELECT pg_advisory_xact_lock(hashtextextended('seals of ' || current_schema(), 0))"
+)
+"""Whoever seals calls, or forgets them, does so alone: a chain has one end."""
+_IDS: Final = "SELECT nextval('call_ids') FROM generate_series(1, %s)"
+_SPANS: Final = """
+SELECT min(id), max(id) FROM (SELECT id, id - row_number() OVER (ORDER BY id) AS run FROM {}) AS ids
+GROUP BY run
+"""
 _OLDER: Final = "SELECT 1 FROM call_log WHERE id < ? AND at >= ? LIMIT 1"
 
 
@@ -63,8 +76,7 @@ class SharedCalls:
 
     sql = CallSql(
         replica="replica",
-        whole="CAST(floor({}) AS bigint)",
-        coarse_ms="CAST(to_char(ms, '9.9EEEE') AS double precision)",
+        find="strpos",
         # Which letters are the same depends on how a database was set up, so texts that are more
         # than ASCII are folded by us; see `_folded`.
         text=(
@@ -74,9 +86,24 @@ class SharedCalls:
         ),
     )
 
-    def __init__(self, database: SharedDatabase, replica: str) -> None:
-        """Args: `replica` is the name under which this hub writes."""
-        self._database, self._replica = database, replica
+    def __init__(
+        self,
+        database: SharedDatabase,
+        replica: str,
+        chain: LogChain | None = None,
+        part: int = PART,
+    ) -> None:
+        """Write calls as one of the hubs.
+
+        Args:
+            replica: The name under which this hub writes.
+            chain: Seals what is written; None if there is no key.
+            part: Ids in a part that is grouped as a whole.
+        """
+        self._database, self._replica, self._chain = database, replica, chain
+        self.part = part
+        # A hub of an older version may write the ids it took a while later.
+        self._groups = CallGroups(part, margin=part)
         # One to write and one for questions: neither may keep orders waiting.
         self._connections = Connections(database.connections.address, most=2)
         self._outbox = Outbox[_Work](self._carry_out, self._refuse)
@@ -103,7 +130,7 @@ class SharedCalls:
         size: int,
     ) -> None:
         """Write rows soon; see `CallRows.add`."""
-        rows = _Rows(self._replica, columns, len(calls), size, lambda: make(calls))
+        rows = _Rows(self._replica, columns, len(calls), size, lambda: make(calls), self._chain)
         try:
             self._outbox.add(rows, len(calls))
         except StoreError:
@@ -114,9 +141,15 @@ class SharedCalls:
     def forget(self, rows: int, days: int | None) -> None:
         """Remove soon what is beyond so many rows, and the tables of days that are over."""
         try:
-            self._outbox.add(_Forgetting(rows, days))
+            self._outbox.add(_Forgetting(rows, days, self._chain, self._groups))
         except StoreError:
             return  # too much waits: the next order to forget comes with the next calls
+        self.group()
+
+    def group(self) -> None:
+        """Group soon what is complete, unless too much waits; then it is done with later calls."""
+        with suppress(StoreError):
+            self._outbox.add(_Grouping(self._groups, self.group))
 
     def settle(self) -> None:
         """Wait until what was given so far is written, within bounds; not while that cannot be."""
@@ -148,6 +181,8 @@ class SharedCalls:
         with self._database.transaction(self._connections) as connection:
             for item in items:
                 item.carry_out(connection)
+        if self._chain is not None:
+            self._chain.committed()
         self._done_bytes += sum(item.size for item in items)
         return 0
 
@@ -165,19 +200,28 @@ class _Rows:
     count: int
     size: int
     make: Callable[[], Sequence[Row]]
+    chain: LogChain | None
 
     def carry_out(self, connection: Connection) -> None:
         """Copy the calls, each into the table of its day."""
         rows = [tuple(map(_plain, row)) for row in self.make()]
         at = self.columns.index("at")
         _make_days(connection, {*(row[at] for row in rows), time() + DAY_SECONDS})
-        into = sql.SQL("COPY call_log (replica, folded, {}) FROM STDIN").format(
+        marks = b""
+        if self.chain is not None:
+            columns = (*self.columns, "replica")
+            marks = self.chain.mark(columns, [(*row, self.replica) for row in rows])
+            connection.execute(_SEALING)
+        ids = _take_ids(connection, len(rows))
+        into = sql.SQL("COPY call_log (id, replica, folded, {}) FROM STDIN").format(
             sql.SQL(", ").join(map(sql.Identifier, self.columns))
         )
         with connection.cursor().copy(into) as copy:
-            for row in rows:
+            for id_, row in zip(ids, rows, strict=True):
                 folded = _folded(dict(zip(self.columns, row, strict=True)))
-                copy.write_row((self.replica, folded, *row))
+                copy.write_row((id_, self.replica, folded, *row))
+        if self.chain is not None:
+            self.chain.seal_rows(postgres_run(connection), ids[0], marks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,15 +230,64 @@ class _Forgetting:
 
     rows: int
     days: int | None
+    chain: LogChain | None
+    groups: CallGroups
     size: int = 0
     count: int = 0
 
     def carry_out(self, connection: Connection) -> None:
         """Drop the tables of days that are over by the database's clock, and what is too much."""
-        if self.days is not None:
-            for (name,) in connection.execute(_OLD, (self.days,)).fetchall():
-                connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(sql.Identifier(name)))
-        connection.execute(_PRUNE, (self.rows,))
+        if self.chain is not None:
+            connection.execute(_SEALING)
+        spans = self._drop_days(connection)
+        first, last = connection.execute(_FLOOR).fetchone() or (None, None)
+        if first is not None and first <= last - self.rows:
+            connection.execute(_PRUNE, (last - self.rows,))
+            spans.append(RowSpan(0, last - self.rows))
+        run = postgres_run(connection)
+        for span in spans:
+            self.groups.forget(run, span)
+        if spans and self.chain is not None:
+            self.chain.forget(run, spans)
+
+    def _drop_days(self, connection: Connection) -> list[RowSpan]:
+        """Drop the tables of days that are over, and return which calls were in them."""
+        spans: list[RowSpan] = []
+        if self.days is None:
+            return spans
+        for (name,) in connection.execute(_OLD, (self.days,)).fetchall():
+            table = sql.Identifier(name)
+            gone = connection.execute(sql.SQL(_SPANS).format(table)).fetchall()
+            spans += [RowSpan(first, last) for first, last in gone]
+            connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(table))
+        return spans
+
+
+@dataclass(frozen=True, slots=True)
+class _Grouping:
+    """An order to group the next part that is complete."""
+
+    groups: CallGroups
+    go_on: Callable[[], None]
+    size: int = 0
+    count: int = 0
+
+    def carry_out(self, connection: Connection) -> None:
+        """Group a part, and ask for the next."""
+        if self.groups.add_next(postgres_run(connection)):
+            self.go_on()
+
+
+def _take_ids(connection: Connection, count: int) -> list[int]:
+    """Return ids for so many calls, one after the other.
+
+    A hub of an older version takes its ids while it copies, so some may lie between: then others
+    are taken, and those stay unused.
+    """
+    while True:
+        ids = sorted(id_ for (id_,) in connection.execute(_IDS, (count,)).fetchall())
+        if ids[-1] - ids[0] == count - 1:
+            return ids
 
 
 def _make_days(connection: Connection, moments: Iterable[float]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -13,6 +13,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
 from toolyard.core.errors import ConfigError, DatabaseAwayError, StoreError
+from toolyard.records.database import Row
+from toolyard.records.seals.model import Run
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -136,6 +138,17 @@ class Connections:
         except psycopg.Error as error:
             text = f"the database {self.name} refused an order ({first_line(error)})"
             raise StoreError(text, "see its log; the order was not carried out") from error
+
+
+def postgres_run(connection: Connection) -> Run:
+    """Return what carries out statements with `?` for a value, over one connection."""
+
+    def run(sql: str, values: Sequence[Any]) -> list[Row]:
+        query = sql.replace("%", "%%").replace("?", "%s")
+        cursor = connection.execute(query.encode(), values)
+        return cursor.fetchall() if cursor.description is not None else []
+
+    return run
 
 
 def first_line(error: BaseException) -> str:

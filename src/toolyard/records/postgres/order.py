@@ -8,15 +8,18 @@ from typing import Final
 
 import msgspec
 
-from toolyard.records.audit import audit_row, is_ordered
-from toolyard.records.postgres.connections import Connection
+from toolyard.records.audit import audit_row, is_ordered, prune_orders, seal_order
+from toolyard.records.postgres.connections import Connection, postgres_run
 from toolyard.records.protocol import ABSENT
 
 _VERSION: Final = "SELECT version FROM records WHERE kind = %s AND key = %s AND value IS NOT NULL"
 _VALUE: Final = "SELECT value::text FROM records WHERE kind = %s AND key = %s AND value IS NOT NULL"
 _NOTE: Final = """
-INSERT INTO audit (at, by, address, verb, kind, key, before, after)
-VALUES (extract(epoch FROM clock_timestamp()), %s, %s, %s, %s, %s, %s, %s)
+INSERT INTO audit (
+    at, by, address, verb, kind, key, before, after, agent, member, token, replica
+)
+VALUES (extract(epoch FROM clock_timestamp()), %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+RETURNING id, at
 """
 _ROWS: Final = "SELECT key, value::text FROM records WHERE kind = %s AND value IS NOT NULL"
 _PUT: Final = """
@@ -70,7 +73,11 @@ class RecordOrder:
         after = None if text is None else msgspec.json.decode(text)
         row = audit_row(kind, name, before, after)
         if row is not None:
-            self.connection.execute(_NOTE, row[1:])
+            noted = self.connection.execute(_NOTE, row[1:]).fetchone()
+            assert noted is not None
+            run = postgres_run(self.connection)
+            seal_order(run, noted[0], (noted[1], *row[1:]))
+            prune_orders(run)
 
     def put_new(self, kind: str, texts: Mapping[str, str]) -> None:
         """Write records as JSON texts, by key, each unless there is one."""

@@ -114,6 +114,51 @@ CREATE TABLE leases (
 );
 """
 
+# Who made a call or gave an order, beyond the name of the token; and the chain of seals by which
+# altered rows are found. Hubs of the version that made them count calls by summaries.
+_ORIGINS: Final = """
+ALTER TABLE call_log ADD COLUMN member text NOT NULL DEFAULT '';
+ALTER TABLE call_log ADD COLUMN token text NOT NULL DEFAULT '';
+ALTER TABLE call_log ADD COLUMN address text NOT NULL DEFAULT '';
+ALTER TABLE audit ADD COLUMN agent text NOT NULL DEFAULT '';
+ALTER TABLE audit ADD COLUMN member text NOT NULL DEFAULT '';
+ALTER TABLE audit ADD COLUMN token text NOT NULL DEFAULT '';
+ALTER TABLE audit ADD COLUMN replica text NOT NULL DEFAULT '';
+CREATE TABLE seals (
+    log text NOT NULL, number bigint NOT NULL, kind text NOT NULL, first bigint NOT NULL,
+    last bigint NOT NULL, at double precision NOT NULL, replica text NOT NULL,
+    ordered bigint NOT NULL, lock text NOT NULL, body bytea NOT NULL, key text NOT NULL,
+    previous bytea NOT NULL, digest bytea NOT NULL, PRIMARY KEY (log, number)
+);
+CREATE INDEX seals_last ON seals (log, kind, last);
+CREATE TABLE call_summaries (
+    part bigint NOT NULL, server text NOT NULL, tool text NOT NULL, agent text NOT NULL,
+    caller text NOT NULL, outcome text NOT NULL, least_at double precision NOT NULL,
+    most_at double precision NOT NULL, times bytea NOT NULL,
+    PRIMARY KEY (part, server, tool, agent, caller, outcome)
+);
+"""
+
+# The part of each figure of a limit that a replica may use; what they use goes by their own clocks.
+_LIMITS: Final = """
+CREATE TABLE limit_shares (
+    gauge text NOT NULL, replica text NOT NULL, share bigint NOT NULL, used bigint NOT NULL,
+    wanted bigint NOT NULL, until timestamptz NOT NULL, PRIMARY KEY (gauge, replica)
+);
+CREATE INDEX limit_shares_until ON limit_shares (until);
+"""
+
+# Calls in groups; see records/call_groups.py.
+_GROUPS: Final = """
+CREATE TABLE call_groups (
+    part bigint NOT NULL, server text NOT NULL, tool text NOT NULL, agent text NOT NULL,
+    caller text NOT NULL, outcome text NOT NULL, least_at double precision NOT NULL,
+    most_at double precision NOT NULL, bodies int NOT NULL, durations bytea NOT NULL, texts text,
+    ids bytea NOT NULL, moments bytea NOT NULL,
+    PRIMARY KEY (part, server, tool, agent, caller, outcome)
+);
+"""
+
 STEPS: Final = (
     SchemaStep(_RECORDS),
     SchemaStep(_REPLICAS),
@@ -122,6 +167,9 @@ STEPS: Final = (
     SchemaStep(_CALLS),
     SchemaStep(_AUDIT),
     SchemaStep(_LEASES),
+    SchemaStep(_ORIGINS),
+    SchemaStep(_LIMITS),
+    SchemaStep(_GROUPS),
 )
 
 

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from typing import Final
 
 from toolyard.core.errors import ConflictError, StoreError
-from toolyard.records.audit import KEPT_DAYS, MOST
 from toolyard.records.follow import ChangeSignal
 from toolyard.records.postgres.connections import Connection, Connections
 from toolyard.records.postgres.memory import NEVER, Memory
@@ -45,13 +44,8 @@ _PRUNE_FLEET: Final = (
     """,
     "DELETE FROM ended_sessions WHERE until < clock_timestamp()",
     "DELETE FROM session_notes WHERE until < clock_timestamp()",
+    "DELETE FROM limit_shares WHERE until < clock_timestamp()",
 )
-
-
-_PRUNE_AUDIT: Final = """
-DELETE FROM audit WHERE at < extract(epoch FROM now()) - %s
-OR id <= (SELECT max(id) FROM audit) - %s
-"""
 
 
 class SharedDatabase:
@@ -192,7 +186,6 @@ class SharedDatabase:
             connection.execute(_PRUNE)
             for statement in _PRUNE_FLEET:
                 connection.execute(statement)
-            connection.execute(_PRUNE_AUDIT, (KEPT_DAYS * 86400, MOST))
 
     def on_close(self, close: Callable[[], None]) -> None:
         """Have something closed with the database, before it."""

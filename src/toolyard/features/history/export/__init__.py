@@ -1,0 +1,1 @@
+"""Export of calls and orders as lines of JSON: once, or as they happen."""
