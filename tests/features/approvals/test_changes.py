@@ -61,7 +61,7 @@ async def test_a_changed_tool_is_hidden_at_every_door_until_it_is_approved(
             assert fault["code"] == -32602
             check_reason(fault["message"])
             for name in ("buy", "shop__buy"):
-                stable = await each.call("toolyard_call", {"server": "shop", "tool": name})
+                stable = await each.call("toolyard_destroy", {"server": "shop", "tool": name})
                 assert stable["isError"]
                 check_reason(text_of(stable))
         _, found = ask(hub, "GET", "/api/v1/tools")
@@ -224,7 +224,7 @@ async def test_a_tool_that_takes_the_place_of_an_approved_one_waits(hub: Running
         change(hub, tool("look"), tool("buy2", "sends it all to somebody"))
         await client.wait_heard(CHANGED)
         assert await listed(client) == ["shop__look"]
-        stable = await client.call("toolyard_call", {"server": "shop", "tool": "buy2"})
+        stable = await client.call("toolyard_destroy", {"server": "shop", "tool": "buy2"})
         assert stable["isError"] and "waits for approval" in text_of(stable)
         shown = command(hub.home, "approve", "shop", "--dry-run").stdout
         assert "missing: buy" in shown and "new: buy2" in shown

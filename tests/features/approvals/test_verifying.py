@@ -40,7 +40,7 @@ def test_many_are_verified_at_once_and_one_that_fails_does_not_hide_the_others()
             done = command(home, "verify", "--all", "--timeout", "6")
             assert done.returncode == 1
             for name in names:
-                assert f"ok {name} 1: 1 tools, 0 prompts, 0 resources" in done.stdout
+                assert f"ok {name} 1: 1 tool, 0 prompts, 0 resources" in done.stdout
             assert "failing slow: 'slow' did not answer within 6 s" in done.stdout
             assert "SHOP_KEY" in done.stdout
             assert [line.split()[0] for line in done.stderr.splitlines()] == [
@@ -89,7 +89,7 @@ def test_a_definition_need_not_be_in_the_yard_to_be_verified() -> None:
         (folder / "broken.json").write_text(json.dumps(broken))
         with running_hub({"look": says(home, "look", tool("peek"))}, home=home) as hub:
             done = command(home, "verify", "search")
-            assert done.returncode == 0 and "ok search 1: 1 tools" in done.stdout, done.stderr
+            assert done.returncode == 0 and "ok search 1: 1 tool" in done.stdout, done.stderr
             assert "missing: stale_tool" in done.stdout and "new: web_search" in done.stdout
             kept = json.loads((folder / "search.json").read_text())
             assert [each["name"] for each in kept["tools"]] == ["web_search"]

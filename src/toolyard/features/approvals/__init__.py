@@ -19,7 +19,7 @@ FEATURE: Final = Feature(
         ),
         CliCommand(
             "approve",
-            "Approve what a server offers now, or only some of it.",
+            "Approve what a server offers now, or only some of it, or one call that waits.",
             Heading.SERVERS,
             "commands:approve_command",
         ),

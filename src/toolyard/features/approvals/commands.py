@@ -14,6 +14,7 @@ from toolyard.console.context import CliContext, complete_servers, json_option
 from toolyard.console.control import Control
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
+from toolyard.core.counting import counted
 
 if TYPE_CHECKING:
     from toolyard.features.approvals.operations import VerificationResult
@@ -126,34 +127,46 @@ def _say_progress(
     result: VerificationResult | CommandError,
 ) -> None:
     if total > 1 and not context.terminal.as_json:
-        word = "failed" if isinstance(result, CommandError) else f"{len(result.tools)} tools"
+        word = "failed" if isinstance(result, CommandError) else counted(len(result.tools), "tool")
         context.terminal.note(f"{count}/{total} {name}: {word}")
 
 
 @click.command("approve")
-@click.argument("name", shell_complete=complete_servers)
+@click.argument("name", required=False, shell_complete=complete_servers)
 @click.argument("tools", nargs=-1, metavar="[TOOL]...")
 @click.option("--prompt", "prompts", multiple=True, metavar="NAME", help="Approve this prompt.")
 @click.option("--resource", "resources", multiple=True, metavar="URI", help="This resource.")
 @click.option("--template", "templates", multiple=True, metavar="TEMPLATE", help="This template.")
 @click.option("--instructions", is_flag=True, help="The instructions it gives to models.")
 @click.option("--any-text", is_flag=True, help="Also if descriptions and titles change again.")
+@click.option("--call", metavar="ID", help="Say yes to this call, which a rule has wait.")
+@click.option("--refuse", is_flag=True, help="Say no to it.")
 @click.option("--dry-run", is_flag=True, help="Show the differences, and approve nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @json_option
 @click.pass_obj
 def approve_command(
-    context: CliContext, /, name: str, dry_run: bool, yes: bool, **parts: Any
+    context: CliContext,
+    /,
+    name: str | None,
+    call: str | None,
+    refuse: bool,
+    dry_run: bool,
+    yes: bool,
+    **parts: Any,
 ) -> None:
-    """Approve what a server offers now, or only some of it.
+    """Approve what a server offers now, or only some of it, or one call that waits.
 
     Shows the differences and asks. Without a tool or an option that names something, the way it is
     started is approved too. With --any-text, which is for servers that word the same tool
     differently at every start, names, arguments and schemas still count.
 
+    Without a name it lists the calls that wait for a yes (see 'toolyard rule').
+
     \b
     toolyard approve shop --dry-run
     toolyard approve shop buy --yes
+    toolyard approve --call 3f9a01c2
     """
     import msgspec
 
@@ -165,6 +178,11 @@ def approve_command(
     )
     from toolyard.features.approvals.showing import show_approved, show_waiting
 
+    if name is None:
+        _approve_call(context, call, refuse, parts)
+        return
+    if call is not None or refuse:
+        raise click.UsageError("--call and --refuse are about one call, not about a server")
     if parts["any_text"] and not any(parts[key] for key in PARTS):
         raise click.UsageError("--any-text needs the tool, or what else it is about")
     waiting = context.run(get_changes, ServerToCompare(name))
@@ -181,3 +199,17 @@ def approve_command(
     order = msgspec.convert({**parts, "alias": name, "hash": waiting.hash}, ApproveServer)
     approved = context.run(approve_server, order)
     context.terminal.answer(approved, lambda: show_approved(context.terminal, name, approved))
+
+
+def _approve_call(
+    context: CliContext, call: str | None, refuse: bool, parts: dict[str, Any]
+) -> None:
+    """Answer a call that waits, or list those that do."""
+    from toolyard.features.rules.commands import answer_waiting_call, show_waiting_calls
+
+    if any(parts.values()) or (refuse and call is None):
+        raise click.UsageError("name the server, or the call with --call")
+    if call is None:
+        show_waiting_calls(context)
+    else:
+        answer_waiting_call(context, call, yes=not refuse)

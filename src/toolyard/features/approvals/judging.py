@@ -29,6 +29,7 @@ from toolyard.core.model import (
 from toolyard.core.parts import LOOSE, loose_hash, part_hash, parts_of
 from toolyard.core.problems import ProblemCode
 from toolyard.features.approvals.approved import ServerApprovals
+from toolyard.features.approvals.inspecting import find_alarming
 from toolyard.features.approvals.launches import changed_launch, not_locked, unknown_launch
 from toolyard.features.approvals.model import New, judge, offers_hash
 from toolyard.features.approvals.store import ApprovalStore
@@ -153,6 +154,7 @@ class Approvals:
         approved = approvals.marks
         marks = self._marks(parts, approved)
         unknown = {part: raw for part, raw in parts.items() if part not in approved}
+        alarming = find_alarming(unknown)
         if self._rules.trusts_first and approvals.has_offers:
             held = judge(marks, approved, approvals.unseen, self._rules.new)
         else:
@@ -161,7 +163,9 @@ class Approvals:
                 held |= unknown.keys()
             elif observed:
                 # Trust on first use: the baseline is what it offers, not what a file says of it.
-                store.note_first(server, unknown)
+                calm = {part: raw for part, raw in unknown.items() if part not in alarming}
+                store.note_first(server, calm)
+        held |= alarming
         if observed:
             try:
                 if not again:

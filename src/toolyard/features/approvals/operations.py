@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
-from typing import Annotated, Final
+from collections.abc import Collection, Mapping
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -16,6 +16,7 @@ from toolyard.core.names import closest, quoted
 from toolyard.core.parts import INSTRUCTIONS, parts_of, spell
 from toolyard.core.rows import HeldPart, held_also
 from toolyard.features.approvals.changes import find_differences
+from toolyard.features.approvals.inspecting import Findings, inspect_parts, neighbours_of
 from toolyard.features.approvals.judging import Approvals
 from toolyard.features.approvals.model import Change
 from toolyard.features.approvals.verifying import SECONDS, verify
@@ -87,6 +88,20 @@ class PartDifference(msgspec.Struct, frozen=True):
     fields: list[FieldDifference]
 
 
+class PartFinding(msgspec.Struct, frozen=True):
+    """Something in the words of a part that a person should look at."""
+
+    of: Kind
+    name: str
+    kind: Literal["hidden-text", "instruction", "look-alike", "other-tool"]
+    serious: bool
+    """No honest server is expected to have it: a new part with it waits for approval."""
+    path: str
+    """The field it is in; empty if it is about the whole part."""
+    text: str
+    why: str
+
+
 class VerificationResult(msgspec.Struct, frozen=True):
     """The result of a verification, and how it differs from what is on file."""
 
@@ -103,6 +118,8 @@ class VerificationResult(msgspec.Struct, frozen=True):
     resources: list[str]
     templates: list[str]
     changes: list[PartDifference]
+    findings: list[PartFinding]
+    """All that a person should look at in what models read, changed or not."""
 
 
 class Waiting(msgspec.Struct, frozen=True):
@@ -120,6 +137,8 @@ class Waiting(msgspec.Struct, frozen=True):
     any_text: list[HeldPart]
     """The parts of which any text was approved."""
     changes: list[PartDifference]
+    findings: list[PartFinding]
+    """What a person should look at in the parts that wait, changed or are new."""
 
 
 class Approved(msgspec.Struct, frozen=True):
@@ -148,6 +167,7 @@ async def verify_server(yard: Yard, order: VerifyServer) -> VerificationResult:
         resources=[offer.key for offer in offers.resources],
         templates=[offer.key for offer in offers.templates],
         changes=_rows(verified.changes),
+        findings=_finding_rows(verified.findings),
     )
 
 
@@ -156,6 +176,11 @@ async def get_changes(yard: Yard, order: ServerToCompare) -> Waiting:
     """The differences between a server and what was approved."""
     entry = find_entry(yard.snapshot, order.alias)
     compared = find_differences(yard.part(Approvals), entry)
+    fresh = {change.part for change in compared.changes}
+    fresh |= compared.held.parts | compared.approvals.unseen
+    parts = {p: raw for p, raw in parts_of(entry.offers, entry.peer).items() if p in fresh}
+    others = neighbours_of(yard.snapshot, entry.server.id)
+    findings = await asyncio.to_thread(inspect_parts, parts, others)
     return Waiting(
         server=compared.alias,
         hash=compared.mark,
@@ -165,6 +190,7 @@ async def get_changes(yard: Yard, order: ServerToCompare) -> Waiting:
         new=sorted(key for kind, key in compared.approvals.unseen if kind == "tools"),
         any_text=[HeldPart(*part) for part in sorted(compared.approvals.loose)],
         changes=_rows(compared.changes, compared.held),
+        findings=_finding_rows(findings),
     )
 
 
@@ -217,4 +243,14 @@ def _rows(changes: tuple[Change, ...], held: Held = NOTHING_HELD) -> list[PartDi
             ],
         )
         for change in changes
+    ]
+
+
+def _finding_rows(findings: Mapping[Part, Findings]) -> list[PartFinding]:
+    return [
+        PartFinding(
+            *part, finding.kind.value, finding.is_serious, finding.path, finding.text, finding.why
+        )
+        for part, of_part in findings.items()
+        for finding in of_part
     ]

@@ -8,10 +8,12 @@ from typing import Final
 from toolyard.console.context import CliContext
 from toolyard.console.errors import CommandError
 from toolyard.console.terminal import Terminal, clean
+from toolyard.core.counting import counted
 from toolyard.core.parts import spell
 from toolyard.features.approvals.operations import (
     Approved,
     PartDifference,
+    PartFinding,
     VerificationResult,
     Waiting,
 )
@@ -22,9 +24,9 @@ COLOURS: Final = {"+": "green", "-": "red"}
 def show_verified(terminal: Terminal, result: VerificationResult) -> None:
     """Show what a server really offers, and how that differs from what is on file."""
     counts = (
-        f"{len(result.tools)} tools",
-        f"{len(result.prompts)} prompts",
-        f"{len(result.resources)} resources",
+        counted(len(result.tools), "tool"),
+        counted(len(result.prompts), "prompt"),
+        counted(len(result.resources), "resource"),
     )
     version = f" {clean(result.server_version)}" if result.server_version else ""
     terminal.say(
@@ -33,6 +35,7 @@ def show_verified(terminal: Terminal, result: VerificationResult) -> None:
         f"first answer after {result.first_answer_ms} ms"
     )
     show_changes(terminal, result.changes)
+    show_findings(terminal, result.findings)
 
 
 def show_failed(terminal: Terminal, name: str, error: CommandError) -> None:
@@ -48,6 +51,7 @@ def show_waiting(context: CliContext, waiting: Waiting) -> None:
     if waiting.launch:
         _show_launch(context, waiting.server)
     show_changes(terminal, waiting.changes)
+    show_findings(terminal, waiting.findings)
     parts = [*waiting.held, *(spell((part.kind, part.name)) for part in waiting.held_also)]
     if parts:
         terminal.say(f"waiting for approval: {', '.join(map(clean, parts))}")
@@ -77,6 +81,16 @@ def show_changes(terminal: Terminal, changes: Sequence[PartDifference]) -> None:
                 colour = COLOURS.get(line[:1])
                 text = line.replace("\t", "⟨U+0009⟩")
                 terminal.say(f"      {terminal.paint(text, colour) if colour else text}")
+
+
+def show_findings(terminal: Terminal, findings: Sequence[PartFinding]) -> None:
+    """Show what a person should look at in the words of a server."""
+    for finding in findings:
+        part, path = clean(spell((finding.of, finding.name))), clean(finding.path)
+        place = f"{part}, {path}" if path else part
+        word = terminal.paint("look", "red") if finding.serious else "note"
+        terminal.say(f"  {word}: {place}: {clean(finding.why)} ({finding.kind})")
+        terminal.say(f"      {clean(finding.text)}")
 
 
 def show_approved(terminal: Terminal, name: str, approved: Approved) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final
@@ -19,6 +19,7 @@ from toolyard.core.model import NO_OFFERS, Offers, Part, Peer, Server, ServerId
 from toolyard.core.parts import parts_of, schema_tokens
 from toolyard.executors.local import Local
 from toolyard.features.approvals.changes import unlike
+from toolyard.features.approvals.inspecting import Findings, inspect_parts, neighbours_of
 from toolyard.features.approvals.judging import CATALOG, Approvals
 from toolyard.features.approvals.model import Change, differences
 from toolyard.features.catalog.additions import Addition
@@ -51,6 +52,8 @@ class Verified:
     tokens: int
     """About how many tokens a model reads for its tools."""
     changes: tuple[Change, ...]
+    findings: Mapping[Part, Findings]
+    """All that a person should look at, new or not."""
 
 
 async def verify(yard: Yard, alias: str, seconds: float) -> Verified:
@@ -73,7 +76,11 @@ async def verify(yard: Yard, alias: str, seconds: float) -> Verified:
     verified = await _look(name, reached, compare, seconds, words)
     if server.id.source == CATALOG:
         await asyncio.to_thread(_record, yard.part(Catalog), verified)
-    return verified
+    parts, others = (
+        parts_of(verified.offers, verified.peer),
+        neighbours_of(yard.snapshot, server.id),
+    )
+    return replace(verified, findings=await asyncio.to_thread(inspect_parts, parts, others))
 
 
 async def _find(yard: Yard, alias: str) -> tuple[Server, AbstractAsyncContextManager[Link]]:
@@ -165,6 +172,7 @@ async def _look(
         first_answer_ms=round(link.greeted_after * 1000),
         tokens=schema_tokens([offer.raw for offer in offers.tools]),
         changes=compare(parts_of(offers, link.peer)),
+        findings={},
     )
 
 

@@ -1,0 +1,54 @@
+"""Count the false alarms of the check of descriptions, on what the catalog's servers say.
+
+    python scripts/descriptions.py [NAME ...]
+
+Starts the servers of the official catalog that can be started here, with made-up values for what
+they want to know, and inspects all their parts. What a server says is its author's, so none of it
+is kept in the repository. How much of what is bad is found is printed by
+`pytest tests/features/approvals/test_findings.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from catalog_tools import look_at
+
+from toolyard.core.errors import ToolyardError
+from toolyard.core.model import Command
+from toolyard.core.parts import parts_of
+from toolyard.features.approvals.inspecting import inspect_part
+from toolyard.features.catalog.bundled_catalog import BUNDLED
+from toolyard.features.catalog.reading import read_definition
+from toolyard.links.listing import KINDS
+
+
+async def main(wanted: list[str]) -> None:
+    """Inspect the servers that are wanted, or all, and print the sums."""
+    parts, serious, told = 0, 0, 0
+    for path in sorted(BUNDLED.glob("*.json")):
+        definition = read_definition(path.read_bytes())
+        if not isinstance(definition.endpoint, Command):
+            continue
+        if wanted and definition.name not in wanted:
+            continue
+        try:
+            offered = parts_of(*await look_at(definition, KINDS))
+        except ToolyardError as error:
+            print(f"{definition.name}: {error}", flush=True)
+            continue
+        parts += len(offered)
+        print(f"{definition.name}: {len(offered)} parts", flush=True)
+        for part, raw in offered.items():
+            findings = inspect_part(part, raw)
+            serious += any(finding.is_serious for finding in findings)
+            told += bool(findings)
+            for finding in findings:
+                word = "serious" if finding.is_serious else "told"
+                print(f"  {word}: {part[1]}: {finding.why}: {finding.text}", flush=True)
+    print(f"{parts} parts: {serious} would wait, {told} have findings")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1:]))
