@@ -12,11 +12,9 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import httpx2
-
 from tests.control.company import entry, put_profile
 from tests.doors.doors import Doors, open_doors
-from tests.features.members.team import Person, admit
+from tests.features.members.team import Person, admit, log_in_at_server
 from tests.fixtures.naming_issuer import NamingIssuer
 from tests.fixtures.ports import free_ports
 from tests.fixtures.postgres import SharedYard
@@ -55,11 +53,8 @@ class MemberFleet:
             person = self.people[name][0]
             order = await person.order("PUT", "/api/v1/my/secrets/whose", {"value": value})
             assert order.status == 200, order
-            begun = await person.order("POST", "/api/v1/my/logins/remote/login")
-            assert begun.status == 200, begun
             self.remote.person = name
-            async with httpx2.AsyncClient(follow_redirects=True, trust_env=False) as browser:
-                assert (await browser.get(begun.json()["url"])).status_code == 200
+            await log_in_at_server(person, "remote")
         for place, hub in enumerate(self.hubs):
 
             async def is_known(place: int = place) -> bool:

@@ -95,7 +95,7 @@ async def test_an_executor_s_own_number_counts_there_and_nowhere_else() -> None:
     assert one.note == "rested to make room for 'new': 2 servers run on box, and 2 may"
     assert two.is_running and here.is_running
     await admit(budget, "local")
-    assert here.note == "rested to make room for 'new': 1 servers run, and 1 may"
+    assert here.note == "rested to make room for 'new': 1 server runs, and 1 may"
 
 
 async def test_an_executor_may_have_no_limit_where_others_have_one() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import tracemalloc
 from collections.abc import AsyncIterator
@@ -142,3 +143,21 @@ async def test_an_answer_in_crumbs_is_too_long_where_any_is() -> None:
         with pytest.raises(LinkError, match="more than 65536 bytes"):
             await call(link, "evil").answer
     assert villain.hung_up
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+async def test_an_answer_that_is_packed_is_not_unpacked(kind: str) -> None:
+    bomb = gzip.compress(bytes(MOST // 4))
+    head = f"Content-Encoding: gzip\r\nContent-Type: {kind}\r\nContent-Length: {len(bomb)}\r\n\r\n"
+    villain = Villain(OK + head.encode() + bomb, b"", 0)
+    async with facing(villain) as link:
+        tracemalloc.start()
+        try:
+            with pytest.raises(LinkError) as raised:
+                await call(link, "evil", patience=60).answer
+            taken = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert "packed its answer (gzip)" in str(raised.value)
+    assert taken < 1 << 20 < MOST // 4

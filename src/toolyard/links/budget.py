@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from toolyard.core.counting import counted
 from toolyard.core.errors import StartError
 from toolyard.core.model import Command
 from toolyard.core.sites import Site
@@ -93,7 +94,7 @@ class RunningBudget:
         running = self._beside(keeper)
         at = f" on {place}" if place else ""
         if count and len(running) >= count:
-            return f"{len(running)} servers run{at}, and {count} may"
+            return f"{counted(len(running), 'server', 'run')}{at}, and {count} may"
         if memory and running:
             used = self._used(place, running)
             if used >= memory:

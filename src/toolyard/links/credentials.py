@@ -24,11 +24,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, Protocol
 
+from toolyard.core.endpoint import RegisteredClient
 from toolyard.core.errors import LinkError, StoreError, ToolyardError
 from toolyard.core.model import MEMBER_LOGIN, Entry, Server, ServerId, Snapshot, Url
 from toolyard.links.client_grants import client_key, client_of, obtain
-from toolyard.links.grants import GrantStore, ListedGrant, OAuthGrant, grant_key
+from toolyard.links.grants import GrantStore, ListedGrant, OAuthGrant, grant_key, login_key
 from toolyard.links.http import with_authorization
+from toolyard.links.identity_grants import obtain_for, personal_key
 from toolyard.links.keeper import Keeper
 from toolyard.links.link import Link
 from toolyard.links.opening import Opening, Proceed
@@ -110,8 +112,15 @@ class Credentials:
         keepers: LinkKeepers,
         picture: Callable[[], Snapshot],
         changes: ChangeSignal,
+        issuer: str = "",
     ) -> None:
-        """Args: `changes` are told when grants or secrets may be others."""
+        """Know what is kept.
+
+        Args:
+            changes: Told when grants or secrets may be others.
+            issuer: The hub's issuer, if it is one that can vouch for members elsewhere.
+        """
+        self._issuer = issuer
         self.applied = ChangeSignal()
         """Told once what has changed is known to links."""
         self._grants = grants
@@ -132,6 +141,8 @@ class Credentials:
         self._held: dict[str, OAuthGrant] = {}
         self._clients: dict[str, Callable[[], Awaitable[OAuthGrant]]] = {}
         """The ways to a new grant for those keys that need no person."""
+        self._issuers: dict[str, str] = {}
+        """The issuers to which clients were first shown, by key: no other gets their secrets."""
         self._servers: dict[str, set[ServerId]] = {}
         """The servers that were opened at an address, or were to be."""
         self._links: dict[str, set[Link]] = {}
@@ -156,17 +167,10 @@ class Credentials:
     async def _logged_in(
         self, opening: Opening, endpoint: Url, proceed: Proceed
     ) -> AsyncIterator[Link]:
-        server, member = opening.server, _member_of(opening)
-        client = None if _is_told(endpoint) else client_of(endpoint)
-        if client is None:
-            key = grant_key(endpoint.url, member)
-        else:
-            # Its secret may be a member's own.
-            key, member = client_key(endpoint, client), opening.owner.member
-            self._clients[key] = partial(obtain, server.id.name, endpoint, client)
+        server = opening.server
+        key, member = self._way_in(opening, endpoint)
         self._drop_clients(server.id, member, key)
-        self._servers.setdefault(key, set()).add(server.id)
-        self._whose[key] = member
+        self._note(server.id, key, member)
         self._changes.tell()
         async with AsyncExitStack() as stack:
             try:
@@ -180,6 +184,54 @@ class Credentials:
             links.add(link)
             stack.callback(links.discard, link)
             yield link
+
+    def _way_in(self, opening: Opening, endpoint: Url) -> tuple[str, str]:
+        """Return the key of the login for an address, and whose it is.
+
+        Where a login takes no person, the way to it is noted.
+        """
+        server, member = opening.server, opening.owner.member
+        client = None if _is_told(endpoint) else endpoint.auth
+        if client is not None and client.is_personal:
+            key = personal_key(endpoint, client, member)
+            self._clients[key] = partial(self._vouched_for, server, endpoint, client, member)
+            # Whoever logs in at the issuer is let in here, too.
+            self._note(server.id, login_key(endpoint, member, self._issuer), member)
+            return key, member
+        if client is not None and client_of(endpoint) is not None:
+            # Its secret may be a member's own.
+            key = client_key(endpoint, client)
+            self._clients[key] = partial(self._let_in, server.id.name, endpoint, client, key)
+            return key, member
+        member = _member_of(opening)
+        return grant_key(endpoint.url, member), member
+
+    def _note(self, id_: ServerId, key: str, member: str) -> None:
+        self._servers.setdefault(key, set()).add(id_)
+        self._whose[key] = member
+
+    async def _let_in(
+        self, name: str, endpoint: Url, client: RegisteredClient, key: str
+    ) -> OAuthGrant:
+        """Return a grant of a client that is let in by itself."""
+        grant = await obtain(name, endpoint, client, self._issuers.get(key, ""))
+        self._issuers.setdefault(key, grant.issuer)
+        return grant
+
+    async def _vouched_for(
+        self, server: Server, endpoint: Url, client: RegisteredClient, member: str
+    ) -> OAuthGrant:
+        """Return a grant for which the member's login at the hub's issuer vouches."""
+        name = server.id.name
+        if not self._issuer:
+            hint = "set TOOLYARD_ISSUER to the provider of both, which has to support it"
+            raise LinkError(f"nobody can vouch for members at {name!r}", hint)
+        login = None
+        if member:
+            login = await self._grant(server, login_key(endpoint, member, self._issuer))
+        if login is None:
+            raise _member_needed(name)
+        return await obtain_for(name, endpoint, client, login)
 
     async def _enter(
         self, stack: AsyncExitStack, opening: Opening, endpoint: Url, key: str, proceed: Proceed
@@ -332,9 +384,14 @@ class Credentials:
             log.warning("a scope that a server wants cannot be noted: %s", failure)
 
     def _park(self, id_: ServerId, key: str, error: LinkError) -> LinkError:
+        """Park a server once the request that was refused has failed by what it was refused for.
+
+        Parking ends its link, and all other requests on it with that.
+        """
         if isinstance(error, AuthNeededError):
+            soon = asyncio.get_running_loop().call_soon
             for keeper in self._keepers.find(id_, self._whose.get(key, "")):
-                keeper.park(error)
+                soon(keeper.park, error)
         return error
 
     def _keepers_at(self, key: str) -> list[Keeper]:
@@ -470,7 +527,7 @@ class Credentials:
         times = self._member_times
         names = [n for n in find_member_secrets(server.endpoint) if (member, n) not in times]
         if server.login == MEMBER_LOGIN and isinstance(server.endpoint, Url):
-            grant = self._listed.get(grant_key(server.endpoint.url, member))
+            grant = self._listed.get(login_key(server.endpoint, member, self._issuer))
             names += [""] if grant is None or grant.ended else []
         return names
 

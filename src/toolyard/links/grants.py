@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 from urllib.parse import urlsplit, urlunsplit
 
+from toolyard.core.endpoint import Url
 from toolyard.records.secrets.secret_files import SecretPlace
 
 AHEAD_MOST: Final = 300.0
@@ -35,6 +36,9 @@ class OAuthGrant:
     """In seconds since 1970; 0 if nobody said."""
     member: str = ""
     """The key of the member whose login it is; empty for the hub's owner."""
+    id_token: str = field(default="", repr=False)
+    """The word of the hub's issuer on who the member is; empty for a login at a server."""
+    id_expires_at: float = 0.0
 
     @property
     def key(self) -> str:
@@ -121,6 +125,21 @@ def grant_key(url: str, member: str = "") -> str:
     """Return the key of a login: its server, and the member whose it is; no address has a blank."""
     url = server_key(url)
     return f"{url} {hashlib.sha256(member.encode()).hexdigest()[:32]}" if member else url
+
+
+def identity_url(issuer: str) -> str:
+    """Return what stands for the hub's issuer in grants; no server has such an address."""
+    return f"identity:{issuer}"
+
+
+def login_key(endpoint: Url, member: str, issuer: str) -> str:
+    """Return the key of the login by which a member enters an address: there, or at the issuer."""
+    return grant_key(identity_url(issuer) if is_vouched_for(endpoint) else endpoint.url, member)
+
+
+def is_vouched_for(endpoint: Url) -> bool:
+    """Tell whether the hub's issuer vouches for whoever enters an address."""
+    return endpoint.auth is not None and endpoint.auth.is_personal
 
 
 def join_scopes(*scopes: str) -> str:

@@ -25,6 +25,8 @@ from toolyard.wire.sse import Events, TooLongError
 FAREWELL_SECONDS: Final = 1.0
 RETRY_SECONDS: Final = 1.0
 LISTEN_AGAIN_SECONDS: Final = 5.0
+_LONGEST_CODING: Final = 20
+"""Characters of a header that a message quotes."""
 OWN: Final = frozenset(
     {"host", "content-length", "content-type", "accept", "connection", "transfer-encoding"}
 )
@@ -284,6 +286,11 @@ class Post:
             return HttpStatusError(
                 f"{name!r} has moved to {place}", status, "use that address in its entry"
             )
+        coding = self.headers.get(b"content-encoding", b"identity")
+        if status == 200 and coding.lower() != b"identity":
+            # Unpacked, a few bytes may be more than there is memory for; we never ask for it.
+            text = f"{name!r} packed its answer ({coding.decode('latin-1')[:_LONGEST_CODING]})"
+            return HttpStatusError(text, status, "switch compression off at the server")
         if status == 200:
             return HttpStatusError(f"{name!r} ended its answer without one", status)
         return HttpStatusError(f"{name!r} answered with HTTP {status}", status)

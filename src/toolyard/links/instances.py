@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from toolyard.board import Board
+from toolyard.core.counting import counted
 from toolyard.core.errors import LinkError, StartError, ToolyardError
 from toolyard.core.lookup import not_in_use
 from toolyard.core.model import (
@@ -286,23 +287,28 @@ class Instances:
 
     def _make_room(self, account: str, name: str) -> None:
         """Let an account have one more: whoever invents sessions must not take all there is."""
-        shortage = self.shortage(account, name)
+        mine, most = self._of_account(account), self._most_of(account)
+        if len(mine) < most:
+            return
+        shortage = self._shortage(mine, most, name)
         if shortage is not None:
             raise shortage
-        mine = self._of_account(account)
-        if len(mine) >= self._most_of(account):
-            idle = [instance for instance in mine if not instance.is_under_way]
-            self._end(min(idle, key=lambda instance: instance.last_used))
+        idle = [instance for instance in mine if not instance.is_under_way]
+        self._end(min(idle, key=lambda instance: instance.last_used))
 
     def shortage(self, account: str, name: str) -> StartError | None:
         """Return the error that one more server of an account would end with, if it would."""
-        mine, most = self._of_account(account), self._most_of(account)
+        return self._shortage(self._of_account(account), self._most_of(account), name)
+
+    def _shortage(self, mine: list[Instance], most: int, name: str) -> StartError | None:
         limits = self.pool.budget.limits
         can_end = limits.evict and not all(instance.is_under_way for instance in mine)
         if len(mine) < most or can_end:
             return None
-        text = f"cannot start {name!r}: {len(mine)} servers run for the sessions of this token"
-        limit = "instance_limit" if most == limits.instances else "the limit of the admission"
+        running = counted(len(mine), "server", "run")
+        text = f"cannot start {name!r}: {running} for the sessions of this token"
+        is_usual = most == limits.instances
+        limit = "instance_limit" if is_usual else "the limit of the admission or token"
         hint = f"end a session that you do not need, or have a keeper raise {limit}"
         return StartError(f"{text}, and {most} may", hint)
 

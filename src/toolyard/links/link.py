@@ -13,6 +13,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Raw
+
 from toolyard.core.errors import BusyError, LinkError, LinkTimeoutError
 from toolyard.core.last_words import RECENT, explain
 from toolyard.core.model import Peer
@@ -46,6 +48,8 @@ VIOLATIONS_ALLOWED: Final = 1000
 """Lines that are no messages, answers nobody asked for: beyond this many it does not talk to us."""
 CALLS_ALLOWED: Final = 512
 """Requests that may be under way at one server when a client sends one more."""
+_BRACE: Final = ord("{")
+_EMPTY: Final = Raw(b"{}")
 
 
 class Link:
@@ -317,6 +321,10 @@ class Link:
         if not (message.result or message.error):
             self._count_violation()
             return
+        if message.error:
+            message.error = jsonrpc.well_formed(message.error)
+        elif memoryview(message.result)[0] != _BRACE and not self._mend(message, pending):
+            return
         self._pending.pop(key, None)
         if self._suspects is not None:
             self._suspects.clear(key)
@@ -325,6 +333,19 @@ class Link:
         self.violations = 0
         if not pending.answer.done():
             pending.answer.set_result(message)
+
+    def _mend(self, message: Message, pending: PendingRequest) -> bool:
+        """Take null for an empty result; a request that is answered with anything else fails.
+
+        A client that cannot read an answer would wait for it without end.
+        """
+        if bytes(message.result) == b"null":
+            message.result = _EMPTY
+            return True
+        text = f"{self.name!r} answered {pending.method} with a result that is no object"
+        self.fail(pending, LinkError(text, "report it to whoever makes the server"))
+        self._count_violation()
+        return False
 
     def skip(self, glimpse: jsonrpc.Glimpse, limit: int, *, is_over: bool) -> bool:
         """A message is too long to be read; only the call whose answer it is fails.

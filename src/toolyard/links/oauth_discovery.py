@@ -80,6 +80,28 @@ async def discover(http: IssuerHttp, url: str, refusal: Headers) -> Discovery:
     return Discovery(issuer, (resource.resource if resource else "") or url, named)
 
 
+async def find_protected(http: IssuerHttp, url: str, refusal: Headers) -> ProtectedResource:
+    """Return what a server that answered with this refusal says about its tokens.
+
+    Raises:
+        LinkError: It says nothing now, or that it is another.
+    """
+    resource = await _find_resource(http, url, _told_metadata(refusal)) or ProtectedResource()
+    return msgspec.structs.replace(resource, resource=resource.resource or url)
+
+
+def check_issuer(resource: ProtectedResource, issuer: str) -> None:
+    """See that a server takes tokens of an issuer, if it says whose it takes.
+
+    Raises:
+        LinkError: It takes those of others alone.
+    """
+    names = resource.authorization_servers
+    if names and not any(is_same_issuer(name, issuer) for name in names):
+        text = f"the issuer is a mismatch: the server takes tokens of {names[0][:200]!r} alone"
+        raise LinkError(text, "check 'issuer' in the 'auth' of its entry, and TOOLYARD_ISSUER")
+
+
 async def find_metadata(http: IssuerHttp, issuer: str) -> IssuerMetadata:
     """Return what an authorization server says about itself.
 

@@ -42,6 +42,7 @@ async def refresh(grant: OAuthGrant) -> OAuthGrant:
         scope=tokens.scope or grant.scope,
         issued_at=tokens.issued_at,
         expires_at=tokens.expires_at,
+        id_token=tokens.id_token or grant.id_token,
     )
 
 

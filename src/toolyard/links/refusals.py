@@ -29,6 +29,15 @@ class AuthNeededError(HttpStatusError):
     """The server lets nobody in who has not logged in; asking again does not help."""
 
 
+class TokensRefusedError(AuthNeededError):
+    """An issuer gives no tokens for what it was shown."""
+
+    def __init__(self, text: str, status: int, code: str) -> None:
+        super().__init__(text, status)
+        self.code = code
+        """Its reason, as RFC 6749 names it; empty if it gave none."""
+
+
 class ScopeNeededError(AuthNeededError):
     """The login is good, but not for this: a person has to agree to more."""
 

@@ -15,7 +15,7 @@ from toolyard.core.errors import LinkError
 from toolyard.core.jsontypes import JsonObject
 from toolyard.links.client_assertions import sign_assertion
 from toolyard.links.issuer_http import IssuerHttp, IssuerReply
-from toolyard.links.refusals import AuthNeededError
+from toolyard.links.refusals import TokensRefusedError
 from toolyard.records.secrets.mask import MASK
 
 LATER: Final = frozenset({408, 425, 429})
@@ -73,6 +73,7 @@ class IssuedTokens:
     issued_at: float
     expires_at: float
     """In seconds since 1970; 0 if nobody said."""
+    id_token: str = field(default="", repr=False)
 
 
 async def request_tokens(
@@ -85,7 +86,7 @@ async def request_tokens(
     """Ask an issuer for tokens.
 
     Raises:
-        AuthNeededError: It refuses.
+        TokensRefusedError: It refuses.
         LinkError: It cannot be reached, must not be, or is not able to now.
         ConfigError: The key of the client cannot be used.
     """
@@ -106,7 +107,8 @@ async def post_grant(
     if reply.status == 200:
         return reply.fields()
     if 400 <= reply.status < 500 and reply.status not in LATER:
-        raise AuthNeededError(f"{issuer} refuses tokens: {_reason(reply)}", reply.status)
+        text = f"{issuer} refuses tokens: {_reason(reply)}"
+        raise TokensRefusedError(text, reply.status, _text(reply.fields().get("error")))
     raise LinkError(
         f"{issuer} could not give tokens (HTTP {reply.status})", "try again in a moment"
     )
@@ -121,11 +123,11 @@ def read_tokens(issuer: str, fields: JsonObject) -> IssuedTokens:
     token = read_token(issuer, fields)
     now, life = time.time(), fields.get("expires_in")
     lasts = float(life) if isinstance(life, int | float) and life > 0 else 0.0
-    again = _text(fields.get("refresh_token"))
+    again, identity = _text(fields.get("refresh_token")), _text(fields.get("id_token"))
     MASK.add(again, renewed=True)
-    return IssuedTokens(
-        token, again, _text(fields.get("scope")), now, now + lasts if lasts else 0.0
-    )
+    MASK.add(identity, renewed=True)
+    ends = now + lasts if lasts else 0.0
+    return IssuedTokens(token, again, _text(fields.get("scope")), now, ends, identity)
 
 
 def read_token(issuer: str, fields: JsonObject) -> str:

@@ -9,13 +9,13 @@ import pytest
 
 from tests.e2e.hub import RunningHub, running_hub
 from tests.features.auth.test_hub import NO_KEYRING, call, is_served, server, until
-from tests.fixtures.issuer import Issuer
+from tests.fixtures.issuer import Issuer, issuing
 
 SECRET = "a-secret-of-the-client-0123456789"
 
 
 @contextmanager
-def hub_of(issuer: Issuer, method: str, **more: str) -> Iterator[RunningHub]:
+def hub_of(issuer: Issuer, method: str, /, **more: str) -> Iterator[RunningHub]:
     """A hub that has the server as the client `batch`, whose secret is in the environment."""
     issuer.methods = [method]
     issuer.clients["batch"] = {
@@ -67,6 +67,43 @@ def test_a_client_that_is_refused_is_told_where_to_look_and_not_tried_again(
         problem = server(hub)["problem"]
         assert problem["code"] == "auth-needed"
         assert "invalid_client" in problem["text"] and "'auth'" in problem["hint"]
+
+
+@contextmanager
+def another_issuer(issuer: Issuer) -> Iterator[Issuer]:
+    """An issuer that takes the same client, and that the server names from now on."""
+    with issuing() as other:
+        other.clients, other.methods = issuer.clients, issuer.methods
+        issuer.listed_as = other.url
+        yield other
+
+
+def test_a_client_is_not_shown_to_an_issuer_that_its_server_names_later(issuer: Issuer) -> None:
+    with hub_of(issuer, "client_secret_basic") as hub:
+        assert is_served(hub)
+        with another_issuer(issuer) as other:
+            issuer.revoke()
+            assert call(hub).get("isError") or "error" in call(hub)
+            until(lambda: server(hub)["problem"], "there is no problem")
+            problem = server(hub)["problem"]
+            assert problem["code"] == "auth-needed"
+            assert other.url in problem["text"] and "nothing was sent" in problem["text"]
+            assert f'"issuer": "{other.url}"' in problem["hint"]
+            assert (other.client_grants, other.failures) == (0, 0)
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_a_client_is_shown_to_the_issuer_that_its_entry_names(issuer: Issuer, slash: str) -> None:
+    with hub_of(issuer, "client_secret_basic", issuer=issuer.url + slash) as hub:
+        assert is_served(hub)
+
+
+def test_a_client_is_never_shown_to_another_issuer_than_its_entry_names(issuer: Issuer) -> None:
+    with another_issuer(issuer) as other:
+        with hub_of(issuer, "client_secret_basic", issuer=issuer.url) as hub:
+            until(lambda: server(hub)["problem"], "there is no problem")
+            assert "nothing was sent" in server(hub)["problem"]["text"]
+        assert other.client_grants == 0
 
 
 def test_an_entry_whose_client_cannot_prove_who_it_is_is_refused(issuer: Issuer) -> None:

@@ -9,28 +9,33 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx2
 import pytest
 import pytest_asyncio
+from msgspec import msgpack, structs
 
 from tests.control.company import put_profile, send
 from tests.doors.doors import Doors, Json, call, mirrored, modern, open_doors
-from tests.features.members.team import Person, admit
+from tests.features.members.team import MemberClient, admit, log_in_at_server
 from tests.features.secrets.test_members import server as secret_server
 from tests.fixtures.issuer import issuing
 from tests.fixtures.naming_issuer import NamingIssuer
-from tests.fixtures.signing_issuer import SigningIssuer, signing
+from tests.fixtures.people_issuer import PeopleIssuer, people_issuing
+from toolyard.features.auth.member_links import LINK_SECONDS, PURPOSE, Ticket
+from toolyard.wire.seal import Seal
 
 KEY = ("only-for-these-tests-" * 2,)
 OWN = "toolyard:own"
+PEOPLE = {name: ["developers"] for name in ("ann", "bob", "cem")}
 ABLE: Json = {"elicitation": {"form": {}, "url": {}}}
 BOTH = "application/json, text/event-stream"
 
 
 @pytest.fixture
-def people() -> Iterator[SigningIssuer]:
-    with signing() as running:
+def people() -> Iterator[PeopleIssuer]:
+    with people_issuing(PEOPLE) as running:
         yield running
 
 
@@ -41,32 +46,40 @@ def remote() -> Iterator[NamingIssuer]:
         yield running
 
 
+def open_browser() -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(follow_redirects=True, trust_env=False)
+
+
 class Team:
     """A hub in front of a server with logins, and one with secrets, of members."""
 
-    def __init__(self, doors: Doors, people: SigningIssuer, remote: NamingIssuer) -> None:
-        self.doors, self._people, self.remote = doors, people, remote
+    def __init__(self, doors: Doors, people: PeopleIssuer, remote: NamingIssuer) -> None:
+        self.doors, self.people, self.remote = doors, people, remote
 
-    def person(self, name: str) -> Person:
-        return Person(self.doors, self._people, name, scope=OWN)
+    def person(self, name: str) -> MemberClient:
+        return MemberClient(self.doors, token=self.people.token_for(name, OWN))
 
     async def browse(self, person: str, url: str) -> httpx2.Response:
         """Have somebody open a link, press the button, and log in wherever that leads."""
-        self.remote.person = person
-        async with httpx2.AsyncClient(follow_redirects=True, trust_env=False) as browser:
+        async with open_browser() as browser:
             page = await browser.get(url)
             if page.status_code != 200:
                 return page
             assert f"{person}@example.com" in page.text
-            return await browser.post(url)
+            return await self.prove(browser, person, url)
+
+    async def prove(self, browser: httpx2.AsyncClient, person: str, url: str) -> httpx2.Response:
+        """Have somebody press the button of a link, and log in as themselves everywhere."""
+        self.remote.person = person
+        page = await browser.post(url)
+        assert str(page.url).startswith(f"{self.people.url}/authorize?"), page.text
+        query = urlencode({"person": person}) + f"&{page.url.query.decode()}"
+        return await browser.get(f"{self.people.url}/authorize/as?{query}")
 
     async def log_in(self, name: str) -> None:
         """Have a member log in through the API, in a browser."""
-        begun = await self.person(name).order("POST", "/api/v1/my/logins/remote/login")
-        assert begun.status == 200, begun
         self.remote.person = name
-        async with httpx2.AsyncClient(follow_redirects=True, trust_env=False) as browser:
-            assert (await browser.get(begun.json()["url"])).status_code == 200
+        await log_in_at_server(self.person(name), "remote")
 
         async def is_in() -> bool:
             rows = (await self.person(name).order("GET", "/api/v1/my/logins")).json()["logins"]
@@ -77,10 +90,11 @@ class Team:
 
 @asynccontextmanager
 async def open_team(
-    home: Path, people: SigningIssuer, remote: NamingIssuer, **changes: Any
+    home: Path, people: PeopleIssuer, remote: NamingIssuer, **changes: Any
 ) -> AsyncIterator[Team]:
     servers = {"remote": {"url": remote.mcp, "login": "member"}, "mine": secret_server()}
     async with open_doors(home, servers, issuer=people.url, key=KEY, **changes) as doors:
+        people.hub = f"http://{doors.host}/mcp"
         await put_profile(doors, "both", allow=["remote", "mine"])
         await admit(doors, "developers", "both")
         team = Team(doors, people, remote)
@@ -99,7 +113,7 @@ async def open_team(
 
 @pytest_asyncio.fixture
 async def team(
-    home: Path, people: SigningIssuer, remote: NamingIssuer, no_keyring: None
+    home: Path, people: PeopleIssuer, remote: NamingIssuer, no_keyring: None
 ) -> AsyncIterator[Team]:
     async with open_team(home, people, remote) as opened:
         yield opened
@@ -112,11 +126,11 @@ def text_of(answer: Json) -> str:
 class LegacyCall:
     """A call of a legacy client, whose person can be asked."""
 
-    def __init__(self, person: Person, tool: str, arguments: Json | None = None) -> None:
+    def __init__(self, person: MemberClient, tool: str, arguments: Json | None = None) -> None:
         self.person, self.params = person, {"name": tool, "arguments": arguments or {}}
 
     @asynccontextmanager
-    async def begun(self, capabilities: Json = ABLE) -> AsyncIterator[Any]:
+    async def begun(self, capabilities: Json = ABLE, accept: str = BOTH) -> AsyncIterator[Any]:
         """The stream of the answer."""
         doors = self.person.doors
         about = {"protocolVersion": "2025-11-25", "capabilities": capabilities}
@@ -126,7 +140,7 @@ class LegacyCall:
         self.head = {**self.person.head, **session, "MCP-Protocol-Version": "2025-11-25"}
         body = json.dumps(call("tools/call", self.params, 7)).encode()
         async with doors.connected() as raw:
-            head = {**self.head, "Accept": BOTH}
+            head = {**self.head, "Accept": accept}
             await raw.send(doors.request("POST", "/mcp", body, head))
             yield raw
 
@@ -138,7 +152,7 @@ class LegacyCall:
 
 
 async def ask_modern(
-    person: Person, tool: str, more: Json | None = None, able: Json = ABLE
+    person: MemberClient, tool: str, more: Json | None = None, able: Json = ABLE
 ) -> Json:
     params = {"name": tool, "arguments": {}, **(more or {})}
     if tool == "mine__env":
@@ -210,12 +224,12 @@ async def test_a_missing_secret_is_entered_on_a_page_and_the_same_call_goes_on(
     team: Team, era: str
 ) -> None:
     async def enter(url: str) -> None:
-        async with httpx2.AsyncClient(trust_env=False) as browser:
-            page = await browser.get(url)
+        async with open_browser() as browser:
+            page = await team.prove(browser, "bob", url)
             assert "bob@example.com" in page.text
             assert "whose" in page.text
-            assert (await browser.post(url, data={"value": ""})).status_code == 422
-            done = await browser.post(url, data={"value": "secret-of-bob-0815"})
+            assert (await browser.post(page.url, data={"value": ""})).status_code == 422
+            done = await browser.post(page.url, data={"value": "secret-of-bob-0815"})
             assert done.status_code == 200
             assert "secret-of-bob" not in done.text
             assert (await browser.get(url)).status_code == 410
@@ -251,6 +265,16 @@ async def test_a_client_that_cannot_be_asked_is_told_the_link(team: Team, able: 
         return text_of(await ask_modern(bob, "remote__whoami", able=able)) == "bob"
 
     await team.doors.until(is_in)
+
+
+async def test_a_legacy_client_that_takes_no_stream_is_sent_away_with_the_link(team: Team) -> None:
+    bob = LegacyCall(team.person("bob"), "remote__whoami")
+    async with bob.begun(accept="application/json") as raw:
+        error = (await raw.answer()).json()["error"]
+    assert error["code"] == -32042
+    (page,) = error["data"]["elicitations"]
+    assert page.keys() == {"mode", "message", "url", "elicitationId"} and page["mode"] == "url"
+    assert (await team.browse("bob", page["url"])).status_code == 200
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
@@ -305,6 +329,30 @@ async def test_a_link_is_worth_nothing_once_its_member_is_gone_or_it_was_changed
         assert (await browser.post(url)).status_code == 410
 
 
+async def test_a_link_that_was_used_or_is_too_old_leads_nowhere(team: Team) -> None:
+    asked = (await ask_modern(team.person("bob"), "remote__whoami"))["result"]
+    url = asked["inputRequests"]["credential"]["params"]["url"]
+    top, _, text = url.rpartition("/")
+    seal = Seal(KEY)
+    ticket = msgpack.decode(seal.open(PURPOSE, "", text) or b"", type=Ticket)
+
+    def made_before(seconds: float) -> str:
+        older = structs.replace(ticket, made_at=ticket.made_at - seconds)
+        return f"{top}/{seal.seal(PURPOSE, '', msgpack.encode(older))}"
+
+    async with httpx2.AsyncClient(trust_env=False) as browser:
+        assert (await browser.get(made_before(LINK_SECONDS / 2))).status_code == 200
+        for send_it in (browser.get, browser.post):
+            assert (await send_it(made_before(LINK_SECONDS))).status_code == 410
+        assert (await team.browse("bob", url)).status_code == 200
+
+        async def is_used() -> bool:
+            return bool((await browser.get(url)).status_code == 410)
+
+        await team.doors.until(is_used)
+        assert (await browser.post(url)).status_code == 410
+
+
 async def test_a_client_that_leaves_while_it_is_asked_leaves_nothing_behind(team: Team) -> None:
     bob = LegacyCall(team.person("bob"), "remote__whoami")
     async with bob.begun() as stream:
@@ -319,3 +367,17 @@ async def test_a_client_that_leaves_while_it_is_asked_leaves_nothing_behind(team
 
     await team.doors.until(is_in)
     assert text_of(await ask_modern(team.person("ann"), "remote__whoami")) == "ann"
+
+
+async def test_a_keeper_sees_who_is_logged_in_where_and_ends_it(team: Team) -> None:
+    rows = (await team.doors.get("/api/v1/member-logins"))["logins"]
+    assert [(row["email"], row["login"]["server"], row["login"]["state"]) for row in rows] == [
+        ("ann@example.com", "remote", "logged-in")
+    ]
+    path = f"/api/v1/member-logins/{rows[0]['id']}"
+    refused = await team.person("ann").order("DELETE", path)
+    assert refused.status == 403, refused
+    assert (await send(team.doors, "DELETE", path)).status == 200
+    hers = (await team.person("ann").order("GET", "/api/v1/my/logins")).json()["logins"]
+    assert [row["state"] for row in hers] == ["needed"]
+    assert (await send(team.doors, "DELETE", path)).status == 404

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
+
 from tests.control.company import Agent, put_profile, send, servers
 from tests.doors.doors import Doors, Json, open_doors
 from tests.fixtures.signing_issuer import SigningIssuer
@@ -33,7 +35,15 @@ async def admit(doors: Doors, group: str, *profiles: str) -> None:
     assert answer.status == 200, answer
 
 
-class Person(Agent):
+class MemberClient(Agent):
+    """A client of a member."""
+
+    async def order(self, method: str, path: str, body: Any = None) -> Any:
+        """Speak to the control door."""
+        return await send(self.doors, method, path, body, **self.head)
+
+
+class Person(MemberClient):
     """Somebody with a token of the issuer, made for this hub."""
 
     def __init__(
@@ -47,9 +57,16 @@ class Person(Agent):
         self.token = issuer.token(subject, **{"aud": f"http://{doors.host}/mcp", **claims})
         super().__init__(doors, path, self.token)
 
-    async def order(self, method: str, path: str, body: Any = None) -> Any:
-        """Speak to the control door."""
-        return await send(self.doors, method, path, body, **self.head)
+
+async def log_in_at_server(person: MemberClient, alias: str) -> None:
+    """Have a member log in at a server, in a browser that shows who it is by the member's token."""
+    begun = await person.order("POST", f"/api/v1/my/logins/{alias}/login")
+    assert begun.status == 200, begun
+    async with httpx2.AsyncClient(follow_redirects=True, trust_env=False) as browser:
+        page = await browser.post(begun.json()["url"], headers=person.head)
+        assert page.status_code == 200, page.text
+        done = await browser.post(page.url)
+        assert done.status_code == 200, done.text
 
 
 async def change_member(doors: Doors, name: str, **changes: Any) -> Json:

@@ -147,10 +147,10 @@ async def test_the_hubs_own_tools_tell_a_member_nothing_of_what_they_do_not_see(
     team: Doors, issuer: SigningIssuer
 ) -> None:
     own = [
-        operation.tool.name
+        tool.name
         for feature in FEATURES
         for operation in feature.load_operations()
-        if operation.tool is not None
+        for tool in operation.tools
     ]
     assert "toolyard_status" in own
     rob = Person(team, issuer, "rob", groups=["reviewers"])

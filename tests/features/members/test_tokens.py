@@ -165,6 +165,25 @@ async def test_an_admission_is_for_tools_up_to_a_tier(home: Path, issuer: Signin
         assert await helper.tools() == ["h__look", "h__put"]
 
 
+async def test_a_profile_whose_tier_hides_a_tool_does_not_name_it(
+    home: Path, issuer: SigningIssuer
+) -> None:
+    async with open_team(home, issuer, {**servers(), "h": hinted_server(home)}) as doors:
+        names = {"look": "peek", "put": "shove"}
+        await put_profile(
+            doors, "a-limited", allow=["h"], rename={f"h/{k}": v for k, v in names.items()}
+        )
+        await put_profile(doors, "b-whole", allow=["h"], rename={"h/put": "store"})
+        for group, profile, tier in (
+            ("guests", "a-limited", "read"),
+            ("staff", "b-whole", "write"),
+        ):
+            order = {"profiles": [profile], "tier": tier}
+            assert (await send(doors, "PUT", f"/api/v1/admissions/{group}", order)).status == 200
+        both = Person(doors, issuer, "bea", groups=["guests", "staff"])
+        assert await both.tools() == ["peek", "store"]
+
+
 async def test_an_admission_limits_the_sessions_of_each_member(
     team: Doors, issuer: SigningIssuer
 ) -> None:

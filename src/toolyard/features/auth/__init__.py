@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from toolyard.feature import CliCommand, Feature, Heading
-from toolyard.features import catalog, members, secrets, servers
+from toolyard.features import authorization, catalog, members, secrets, servers
 
 FEATURE: Final = Feature(
     __name__,
@@ -15,10 +15,16 @@ FEATURE: Final = Feature(
     commands=(
         CliCommand(
             "auth",
-            "Log in to remote servers, and show your logins.",
+            "Log in to remote servers, and show your logins and those of a team.",
             Heading.ACCESS,
             "commands:auth_command",
         ),
     ),
-    uses=(servers.FEATURE, catalog.FEATURE, secrets.FEATURE, members.FEATURE),
+    uses=(
+        servers.FEATURE,
+        catalog.FEATURE,
+        secrets.FEATURE,
+        members.FEATURE,
+        authorization.FEATURE,
+    ),
 )

@@ -22,6 +22,10 @@ PAGE: Final = (
     "<p style='font:1.1em sans-serif;margin:3em'>{}"
 )
 UNKNOWN: Final = "This login is not known, or is over. Start it again."
+ELSEWHERE: Final = (
+    "This login was begun in another browser, so nothing was kept. Go on there, or start it again"
+    " in this one. If somebody sent you here, tell the keeper of this hub."
+)
 HEADERS: Final = (
     "content-type: text/html; charset=utf-8\r\ncache-control: no-store\r\nconnection: close\r\n"
     "content-security-policy: default-src 'none'; style-src 'unsafe-inline'\r\n"
@@ -32,10 +36,15 @@ HEADERS: Final = (
 class Callback:
     """One address for one login; whatever does not know its state is turned away."""
 
-    def __init__(self, address: str = "") -> None:
-        """Wait at an address of the hub; without one, at a port of the loopback."""
+    def __init__(self, address: str = "", tie: str = "") -> None:
+        """Wait at an address of the hub; without one, at a port of the loopback.
+
+        Args:
+            tie: The secret of the browser that has to come; empty for any.
+        """
         self.port = 0
         self._address = address
+        self._tie = tie
         self._state = ""
         self._came: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
 
@@ -97,10 +106,18 @@ class Callback:
             return "400 Bad Request", UNKNOWN
         return "200 OK", _farewell(brought)
 
-    def take(self, brought: Mapping[str, str]) -> bool:
-        """Take the parameters that a browser brought; False if they are not of this login."""
+    def is_for(self, brought: Mapping[str, str]) -> bool:
+        """Tell whether what a browser brought is of this login."""
         matches = secrets.compare_digest(brought.get("state", "").encode(), self._state.encode())
-        if not self._state or not matches or self._came.done():
+        return bool(self._state) and matches and not self._came.done()
+
+    def expects(self, tie: str) -> bool:
+        """Tell whether a browser is the one that began this login."""
+        return not self._tie or secrets.compare_digest(tie.encode(), self._tie.encode())
+
+    def take(self, brought: Mapping[str, str], tie: str = "") -> bool:
+        """Take the parameters that a browser brought; False if they are not of this login."""
+        if not self.is_for(brought) or not self.expects(tie):
             return False
         self._came.set_result(dict(brought))
         return True
@@ -124,20 +141,23 @@ class PublicCallbacks:
         return msgspec.json.encode({**document, "token_endpoint_auth_method": "none"})
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[Callback]:
-        """Open a callback for one login; leaving closes it."""
-        callback = Callback(self._address)
+    async def open(self, tie: str = "") -> AsyncIterator[Callback]:
+        """Open a callback for one login, and for one browser if it has a tie; leaving closes it."""
+        callback = Callback(self._address, tie)
         self._waiting.append(callback)
         try:
             yield callback
         finally:
             self._waiting.remove(callback)
 
-    def bring(self, brought: Mapping[str, str]) -> tuple[int, str]:
+    def bring(self, brought: Mapping[str, str], tie: str = "") -> tuple[int, str]:
         """Take what a browser brought to its login; give the status and the page for it."""
-        is_taken = any(callback.take(brought) for callback in self._waiting)
-        text = _farewell(brought) if is_taken else UNKNOWN
-        return (200 if is_taken else 400), PAGE.format(text)
+        callback = next((waiting for waiting in self._waiting if waiting.is_for(brought)), None)
+        if callback is None:
+            return 400, PAGE.format(UNKNOWN)
+        if not callback.take(brought, tie):
+            return 403, PAGE.format(ELSEWHERE)
+        return 200, PAGE.format(_farewell(brought))
 
 
 def _farewell(brought: Mapping[str, str]) -> str:

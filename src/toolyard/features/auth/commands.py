@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from toolyard.links.grants import ListedGrant
 
 TITLES = ("server", "state", "issuer", "expires", "kept in", "address")
+MEMBER_TITLES = ("member", "server", "state", "expires", "id")
+CLIENT_TITLES = ("member", "client", "since", "last used", "id")
 STATES = {
     "none": "not logged in",
     "needed": "not logged in",
@@ -32,7 +34,7 @@ STATES = {
 @click.group("auth")
 @json_option
 def auth_command() -> None:
-    """Log in to remote servers, and show your logins."""
+    """Log in to remote servers, and show your logins and those of a team."""
 
 
 @auth_command.command("login")
@@ -121,6 +123,76 @@ def logout_command(context: CliContext, name: str) -> None:
         raise CommandError(f"you are not logged in to '{name}'", "", Exit.NOT_FOUND)
     answer = {"done": "logged-out", "server": name}
     context.terminal.answer(answer, lambda: context.terminal.say(f"logged out of '{name}'"))
+
+
+@auth_command.command("members")
+@click.option("--end", "ended", default="", metavar="ID", help="Forget the login with this ID.")
+@json_option
+@click.pass_obj
+def members_command(context: CliContext, ended: str) -> None:
+    """Show which members are logged in to which servers, or forget a login.
+
+    A member who uses the server again is asked to log in again.
+    """
+    from toolyard.features.auth.operations import (
+        MemberLoginId,
+        end_member_login,
+        list_member_logins,
+    )
+    from toolyard.operation import NoInput
+
+    hub = context.start_hub()
+    if ended:
+        hub.run(end_member_login, MemberLoginId(ended))
+        _tell_end(context, ended, "the login is forgotten")
+        return
+    logins = hub.run(list_member_logins, NoInput())
+    rows = [
+        (row.email, row.login.server, STATES[row.login.state], _expiry(row.login), row.id)
+        for row in logins.logins
+    ]
+    none = "no member is logged in to a server"
+    context.terminal.answer(logins, lambda: _table(context, MEMBER_TITLES, rows, none))
+
+
+@auth_command.command("clients")
+@click.option("--end", "ended", default="", metavar="ID", help="Log out the client with this ID.")
+@json_option
+@click.pass_obj
+def clients_command(context: CliContext, ended: str) -> None:
+    """Show the clients that members have logged in with at this hub, or log one out.
+
+    They are listed where people log in with the hub itself (`--issuer own`).
+    """
+    from toolyard.features.authorization.operations import (
+        AuthorizationId,
+        end_authorization,
+        list_authorizations,
+    )
+    from toolyard.operation import NoInput
+
+    hub = context.start_hub()
+    if ended:
+        hub.run(end_authorization, AuthorizationId(ended))
+        _tell_end(context, ended, "the client is logged out")
+        return
+    clients = hub.run(list_authorizations, NoInput())
+    rows = [(row.email, row.client, row.since, row.last_used, row.id) for row in clients.clients]
+    none = "no client is logged in with this hub"
+    context.terminal.answer(clients, lambda: _table(context, CLIENT_TITLES, rows, none))
+
+
+def _tell_end(context: CliContext, ended: str, text: str) -> None:
+    context.terminal.answer({"done": "ended", "id": ended}, lambda: context.terminal.say(text))
+
+
+def _table(
+    context: CliContext, titles: tuple[str, ...], rows: Sequence[Sequence[str]], none: str
+) -> None:
+    if rows:
+        context.terminal.table(titles, rows)
+    else:
+        context.terminal.say(none)
 
 
 def _keyring(context: CliContext) -> Callable[[str], str]:

@@ -1,7 +1,7 @@
 """Links to the pages on which members log in, or enter a secret: for one member, and once.
 
 A link says in sealed words what it is for, so that any replica can serve it. It is used up as soon
-as the credential is there. The page names the member: whoever it was not made for is told so.
+as the credential is there. `link_pages` serves the pages, to that member alone.
 """
 
 from __future__ import annotations
@@ -9,45 +9,27 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from html import escape
 from typing import Final, NamedTuple
-from urllib.parse import parse_qsl
 
 import msgspec
 
 from toolyard.board import Board
 from toolyard.core.errors import MemberSecretError, ToolyardError
 from toolyard.core.model import MEMBER_LOGIN, Entry, ServerId
+from toolyard.core.open_pages import LinkVisit
 from toolyard.features.auth.logins import Logins
 from toolyard.features.auth.store import Grants
-from toolyard.features.secrets.model import check_value
 from toolyard.links.refusals import AuthNeededError
 from toolyard.records.follow import ChangeSignal
 from toolyard.records.secrets.member_secrets import MemberSecrets
-from toolyard.records.secrets.secret_files import SECRET_BYTES
 from toolyard.relay.credential_asking import CredentialNeed
 from toolyard.wire.seal import Seal
 
 PURPOSE: Final = "member link"
+PROOF: Final = "proof of a member"
 LINK_SECONDS: Final = 900.0
-FORM_BYTES: Final = 4 * SECRET_BYTES
 LOOK_SECONDS: Final = 5.0
 """The longest pause between two looks whether a credential is there."""
-HEAD: Final = (
-    "<!doctype html><meta charset=utf-8><title>Toolyard</title>"
-    "<meta name=viewport content='width=device-width'>"
-    "<main style='font:1.1em sans-serif;margin:3em auto;max-width:34em;padding:0 1em'>"
-)
-USED: Final = "This link was used already, or is too old. Call the tool again to get another one."
-DONE: Final = "That is all. You can close this page: the call goes on by itself."
-
-
-class LinkPage(NamedTuple):
-    """The answer to a browser: a page, or the place to go to."""
-
-    status: int
-    html: str
-    location: str = ""
 
 
 class Ticket(msgspec.Struct, frozen=True, array_like=True):
@@ -61,8 +43,18 @@ class Ticket(msgspec.Struct, frozen=True, array_like=True):
     made_at: float
 
 
+class OpenedLink(NamedTuple):
+    """A link that is still good."""
+
+    text: str
+    ticket: Ticket
+    entry: Entry
+    label: str
+    """The name of its member for people."""
+
+
 class MemberLinks:
-    """Makes links, and serves the pages behind them; see `CredentialLinks`."""
+    """Makes links, and opens those that are still good; see `CredentialLinks`."""
 
     def __init__(
         self,
@@ -76,7 +68,7 @@ class MemberLinks:
         seal: Callable[[], Seal],
         find_label: Callable[[str], str],
     ) -> None:
-        """Serve pages below `base`.
+        """Make links to pages below `base`.
 
         Args:
             applied: Told once a new credential is known to links.
@@ -137,35 +129,7 @@ class MemberLinks:
         grant = self._grants.listed().get(self._logins.key_of(entry, member))
         return grant is not None and not grant.ended and grant.changed_at > since
 
-    # The pages.
-
-    async def show(self, text: str) -> LinkPage:
-        """Show the page of a link."""
-        opened = await self._open(text)
-        if opened is None:
-            return _page(410, f"<p>{USED}")
-        ticket, entry, label = opened
-        return _page(200, _form(ticket, entry.alias, label))
-
-    async def submit(self, text: str, body: bytes) -> LinkPage:
-        """Take what a member entered, or lead them to the login page of the server."""
-        opened = await self._open(text)
-        if opened is None:
-            return _page(410, f"<p>{USED}")
-        ticket, entry, label = opened
-        try:
-            if not ticket.secret:
-                page = await self._logins.begin(entry.alias, ticket.member)
-                return LinkPage(303, "", page)
-            value = _read_value(body)
-            check_value(ticket.secret, value)
-            await asyncio.to_thread(self._secrets.put, ticket.member, ticket.secret, value)
-        except (ToolyardError, TimeoutError) as error:
-            trouble = f"<p><b>{escape(str(error) or 'the server does not answer')}</b>"
-            return _page(422, trouble + _form(ticket, entry.alias, label))
-        return _page(200, f"<p>{DONE}")
-
-    async def _open(self, text: str) -> tuple[Ticket, Entry, str] | None:
+    async def open(self, text: str) -> OpenedLink | None:
         """Open a link; None if it is not ours, too old, used, or of somebody who is out."""
         data = self._seal().open(PURPOSE, "", text)
         if data is None:
@@ -177,35 +141,20 @@ class MemberLinks:
         if not label or entry is None or time.time() - ticket.made_at > LINK_SECONDS:
             return None
         is_used = await self._has_arrived(server, ticket.member, ticket.secret, ticket.made_at)
-        return None if is_used else (ticket, entry, label)
+        return None if is_used else OpenedLink(text, ticket, entry, label)
+
+    # The browser that was shown to be the member's.
+
+    def with_proof(self, text: str, tie: str) -> str:
+        """Return the address of a link for the browser whose tie it is, and for no other."""
+        proof = self._seal().seal(PROOF, _bound_to(text, tie), b"")
+        return f"{self._base}{text}?proof={proof}"
+
+    def has_proof(self, visit: LinkVisit) -> bool:
+        """Tell whether a browser was shown to be that of the link's member."""
+        owner = _bound_to(visit.text, visit.tie)
+        return bool(visit.tie) and self._seal().open(PROOF, owner, visit.proof) is not None
 
 
-def _read_value(body: bytes) -> str:
-    if len(body) > FORM_BYTES:
-        return ""
-    pairs = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=4)
-    return dict(pairs).get("value", "").replace("\r\n", "\n")
-
-
-def _form(ticket: Ticket, alias: str, label: str) -> str:
-    server, who = escape(alias), escape(label)
-    warning = (
-        f"<p>This is for <b>{who}</b>. Go on only if that is you, and you have just called a tool"
-        f" of {server}. Otherwise close this page: somebody else would act in your name."
-    )
-    if not ticket.secret:
-        return (
-            f"<h1>Log in to {server}</h1>{warning}<form method=post>"
-            f"<button>I am {who}: log in to {server}</button></form>"
-        )
-    name = escape(ticket.secret)
-    return (
-        f"<h1>{server} needs your secret {name}</h1>{warning}"
-        "<p>It is kept sealed, and used for your own calls alone."
-        f"<form method=post autocomplete=off><label>{name}<br>"
-        "<input name=value type=password required autofocus></label> <button>Save</button></form>"
-    )
-
-
-def _page(status: int, html: str) -> LinkPage:
-    return LinkPage(status, f"{HEAD}{html}</main>")
+def _bound_to(text: str, tie: str) -> str:
+    return f"{tie} {text}"

@@ -64,11 +64,13 @@ async def login(
     seconds: float = LOGIN_SECONDS,
     callbacks: PublicCallbacks | None = None,
     member: str = "",
+    tie: str = "",
 ) -> ListedGrant:
     """Log in; `show` gets the address of the page on which the person agrees.
 
     The browser comes back to one of `callbacks`, or to a port of this machine. The login is that
-    of a member, by key, or of the hub's owner.
+    of a member, by key, or of the hub's owner. With a tie, no other browser than the one that has
+    it can finish it.
 
     Raises:
         LinkError: It did not work out.
@@ -82,7 +84,7 @@ async def login(
     former = await asyncio.to_thread(_read, grants, key)
     scope = await asyncio.to_thread(_wanted, grants, key, former)
     async with AsyncExitStack() as stack:
-        callback = await _listen(stack, former, client, callbacks)
+        callback = await _listen(stack, former, client, callbacks, tie)
         attempt = _Attempt(name, url, callback, show, seconds)
         try:
             grant = await attempt.run(client, former, scope)
@@ -120,10 +122,11 @@ async def _listen(
     former: OAuthGrant | None,
     client: OAuthClient,
     callbacks: PublicCallbacks | None,
+    tie: str,
 ) -> Callback:
     """Listen where we did the last time: some issuers compare the port too."""
     if callbacks is not None:
-        return await stack.enter_async_context(callbacks.open())
+        return await stack.enter_async_context(callbacks.open(tie))
     place = urlsplit(former_callback(former))
     wished = client.port or (place.port if place.hostname == HOST else None) or 0
     try:

@@ -312,6 +312,7 @@ def open_hub_grants(settings: Settings) -> Grants:
 def _hide(grant: OAuthGrant) -> None:
     MASK.add(grant.access_token, renewed=True)
     MASK.add(grant.refresh_token, renewed=True)
+    MASK.add(grant.id_token, renewed=True)
     client = msgspec.json.decode(grant.client or "{}")
     secret = client.get("client_secret") if isinstance(client, dict) else None
     if isinstance(secret, str):

@@ -11,6 +11,7 @@ FEATURE: Final = Feature(
     __name__,
     parts="source:parts",
     sources="source:sources",
+    operations="operations",
     pages="source:pages",
     uses=(members.FEATURE,),
 )

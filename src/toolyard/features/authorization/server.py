@@ -432,6 +432,14 @@ class AuthorizationServer:
             return
         await self.end(grant, "its client has logged out")
 
+    def is_good(self, authorization: ClientAuthorization) -> bool:
+        """Tell whether a client can still fetch tokens by an authorization."""
+        return authorization.is_alive and authorization.expires_at >= self._clock()
+
+    def member_of(self, authorization: ClientAuthorization) -> str:
+        """Return the key of the member for whom a client acts."""
+        return f"{self.issuer.url}#{authorization.subject}"
+
     async def end(self, grant: str, why: str) -> None:
         """End an authorization, here at once, and at other replicas as soon as they hear of it.
 

@@ -87,12 +87,12 @@ def sources(yard: Yard) -> Sequence[RecordSource]:
         if kept.failure is not None:
             return report
         ended = {grant: item for grant, item in by_id(kept).items() if not item.is_alive}
-        subjects = {item.subject for grant, item in ended.items() if grant not in told}
+        members = {server.member_of(item) for grant, item in ended.items() if grant not in told}
         told.clear()
         told.update(ended)
         server.take_ended(frozenset(ended))
-        for subject in subjects:
-            caller = directory.caller(f"{server.issuer.url}#{subject}")
+        for member in members:
+            caller = directory.caller(member)
             if caller is not None:
                 dismissals.dismiss(caller)
         return report

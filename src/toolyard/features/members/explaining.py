@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec import Struct
 
+from toolyard.core.counting import counted
 from toolyard.core.errors import UnknownNameError
 from toolyard.core.lookup import find_tools
 from toolyard.core.model import Entry, Offer, Snapshot
@@ -262,8 +263,8 @@ class _Explainer:
 def _tell_admission(admission: Admission) -> MemberStep:
     limits = [
         f"tools up to {admission.tier}" if admission.tier != "destroy" else "",
-        f"{admission.instances} instances" if admission.instances else "",
-        f"{admission.sessions} sessions" if admission.sessions else "",
+        counted(admission.instances, "instance") if admission.instances else "",
+        counted(admission.sessions, "session") if admission.sessions else "",
     ]
     words = [f"gives {', '.join(admission.profiles)}", *(limit for limit in limits if limit)]
     return MemberStep("admission", f"admission of {admission.group!r}", ", ".join(words))

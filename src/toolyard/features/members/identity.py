@@ -1,7 +1,7 @@
 """Decides who a token of the issuer lets in, and tells everybody else how to get one.
 
-The way of a call costs a digest and two lookups: a token is verified once, and kept by its digest
-until it expires.
+The way of a call costs one lookup: a token is verified once and kept by its digest until it
+expires, and whoever came to the MCP door is known by their header for a while.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from toolyard.features.members.verifying import (
 
 TOKENS: Final = 10_000
 """Verified tokens that are kept; of more, the oldest are verified again."""
+RECENT: Final = 1_000
+"""Headers of the last callers, which are not even hashed again; each has up to 16 KiB."""
 ORDER_SCOPE: Final = "toolyard:order"
 """The scope by which a keeper lets a client order, and not just use tools."""
 WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
@@ -65,9 +67,8 @@ class IdentityRules:
 
 
 class _Admitted(NamedTuple):
-    """Who was let in at a path with a token; it holds until a time, and a change of members."""
+    """The caller who was let in; it holds until a time, and a change of members."""
 
-    path: str
     caller: Caller
     until: float
     revision: int
@@ -80,8 +81,6 @@ class _Proven:
     token: VerifiedToken
     paths: tuple[str, ...]
     """It is good there and below; the empty one is the whole hub."""
-    last: _Admitted | None = None
-    """A client goes on calling at one path: its next call is not judged anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +108,8 @@ class Identities:
         self._rules = rules
         self._clock = clock
         self._proven: dict[bytes, _Proven] = {}
+        self._recent: dict[bytes, _Admitted] = {}
+        """By header: a client goes on calling, and its next call is not judged anew."""
         self._complaint = "", ""
         """The reason why the last token was refused that the issuer had signed, and a hint."""
         whole = {rules.resource, f"{rules.resource}/", f"{rules.resource}{MCP}"}
@@ -120,10 +121,6 @@ class Identities:
         """Return whom a token lets in at a path; None if the issuer has to be asked first."""
         digest, now = hashlib.sha256(token).digest(), self._clock()
         proven = self._proven.get(digest)
-        last = proven.last if proven is not None else None
-        if last is not None and last.path == path and now < last.until:
-            if last.revision == self._directory.revision:
-                return last.caller
         if proven is None or proven.token.expires <= now:
             try:
                 proven = self._prove(token, digest)
@@ -132,6 +129,21 @@ class Identities:
             except InvalidTokenError as error:
                 return self._refuse(error, path)
         return self._admit(proven, path)
+
+    def recall(self, bearer: bytes) -> Caller | None:
+        """Return who came to the MCP door with the same header a while ago, if that still holds."""
+        last = self._recent.get(bearer)
+        if last is None or last.revision != self._directory.revision or self._clock() >= last.until:
+            return None
+        return last.caller
+
+    def remember(self, bearer: bytes, caller: Caller) -> None:
+        """Know a caller again by the header they came to the MCP door with."""
+        self._recent.pop(bearer, None)
+        while len(self._recent) >= RECENT:
+            del self._recent[next(iter(self._recent))]
+        until = min(caller.expires, self._clock() + USE_SECONDS)
+        self._recent[bearer] = _Admitted(caller, until, self._directory.revision)
 
     async def log_in(self, token: bytes) -> LoggedIn | TurnedAway:
         """Return whom a token lets in at the whole hub; the issuer is asked if need be."""
@@ -145,6 +157,14 @@ class Identities:
             return judged
         proven = self._proven[hashlib.sha256(token).digest()].token
         return LoggedIn(proven.person, proven.expires)
+
+    def read_identity(self, id_token: bytes, client: str) -> VerifiedToken | None:
+        """Return what the issuer's word to a client tells; None if it is not good."""
+        try:
+            told = verify_token(id_token, self.issuer, self._rules.groups_claim, self._clock())
+        except InvalidTokenError:
+            return None
+        return told if client in told.audiences else None
 
     @property
     def scopes(self) -> tuple[str, ...]:
@@ -185,8 +205,7 @@ class Identities:
 
     def review(self) -> None:
         """Judge every token anew when it next comes: logins have ended."""
-        for proven in self._proven.values():
-            proven.last = None
+        self._recent.clear()
 
     def is_resource(self, address: str) -> bool:
         """Tell whether tokens for an address let anybody in at this hub."""
@@ -218,10 +237,7 @@ class Identities:
         if not token.scopes.issuperset(needed):
             return self._step_up(needed, path)
         self._directory.used(person.key)
-        until = min(token.expires, self._clock() + USE_SECONDS)
-        caller = replace(caller, expires=token.expires)
-        proven.last = _Admitted(path, caller, until, self._directory.revision)
-        return caller
+        return replace(caller, expires=token.expires)
 
     def narrow(self, token: Caller) -> Caller | TurnedAway:
         """Return the member who comes in with a token that they made here."""

@@ -71,6 +71,7 @@ class GivenTokens(Struct, frozen=True):
 
     access_token: str
     refresh_token: str = ""
+    id_token: str = ""
 
     def __repr__(self) -> str:
         """Show nothing of them."""
@@ -163,8 +164,10 @@ class TokenRequests:
         state: str,
         verifier: str,
         scopes: Iterable[str],
+        *,
+        lasts: bool = True,
     ) -> str:
-        """Return the address at which somebody logs in."""
+        """Return the address at which somebody logs in; one that lasts can be renewed."""
         digest = hashlib.sha256(verifier.encode()).digest()
         wanted = {
             "response_type": "code",
@@ -175,7 +178,8 @@ class TokenRequests:
             "code_challenge_method": "S256",
             "resource": f"{self.home}/mcp",
         }
-        welcome = [scope for scope in WELCOME_SCOPES if scope in login.scopes_supported]
+        wished = (scope for scope in WELCOME_SCOPES if lasts or scope != OFFLINE)
+        welcome = [scope for scope in wished if scope in login.scopes_supported]
         if scope := " ".join(dict.fromkeys((*welcome, *scopes))):
             wanted["scope"] = scope
         if OFFLINE in welcome:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from toolyard.core.caller import Caller, TurnedAway, beyond_role
+from toolyard.core.caller import OWN_PATHS, Caller, TurnedAway, beyond_role
+from toolyard.core.open_pages import LINK_STATE, TIE_LONGEST, TIE_SHORTEST
 from toolyard.features.members.directory import MemberDirectory
 from toolyard.features.members.identity import Identities, LoggedIn
+from toolyard.features.members.login_keeping import LoginKeeper
 from toolyard.features.members.model import Person
 from toolyard.features.members.page_client import (
     DESCRIPTION,
@@ -31,17 +33,19 @@ KEY_PREFIX: Final = b"typ_"
 """The beginning of every key of a page on which somebody has logged in."""
 LOGIN_SECONDS: Final = 900.0
 """The time that somebody has to log in at the issuer."""
-TIE_SHORTEST: Final = 32
-TIE_LONGEST: Final = 128
 STATE_LONGEST: Final = 2048
 KEY_LONGEST: Final = 4096
 RENEWAL_LONGEST: Final = 8192
 """Characters of the sealed texts; a renewal carries what the issuer gave for it."""
 CODE_LONGEST: Final = 4096
 _STATE: Final = "page login"
+_LINK: Final = "link login"
 _KEY: Final = "page key"
 _RENEWAL: Final = "page renewal"
 _OVER: Final = TurnedAway(403, "this login is over, or was begun in another tab; log in again")
+_ELSEWHERE: Final = TurnedAway(
+    403, "this login is over, or was begun in another browser; open the link again"
+)
 _ENDED: Final = "your login has ended; log in again"
 Sealed = TypeVar("Sealed", bound=Struct)
 
@@ -52,6 +56,25 @@ class _Begun(Struct, frozen=True, array_like=True):
     verifier: str
     client: PageClient
     until: float
+    link: str = ""
+    """The link whose visitor logs in; empty where a page is let in."""
+
+
+class _Redeemed(NamedTuple):
+    """A login that the issuer has confirmed."""
+
+    begun: _Begun
+    endpoints: LoginEndpoints
+    tokens: GivenTokens
+
+
+class LinkVisitor(Struct, frozen=True):
+    """Somebody who has proven who they are, at the link that they opened."""
+
+    member: str
+    label: str
+    """Their name for people."""
+    link: str
 
 
 class _PageKey(Struct, frozen=True, array_like=True):
@@ -101,8 +124,11 @@ class PageLogins:
         requests: TokenRequests,
         seal: Seal,
         clock: Callable[[], float],
+        keeper: LoginKeeper | None = None,
     ) -> None:
+        """Args: `keeper` keeps what members can be vouched for with at servers."""
         self._identities = identities
+        self._keeper = keeper
         self._directory = directory
         self._requests = requests
         self._seal = seal
@@ -112,6 +138,16 @@ class PageLogins:
 
     async def begin(self, tie: str) -> LoginPlace | TurnedAway:
         """Begin a login of the tab that has a secret, its tie: no other tab can finish it."""
+        return await self._begin(_STATE, tie)
+
+    async def begin_at_link(self, tie: str, link: str) -> LoginPlace | TurnedAway:
+        """Begin a login by which the visitor of a link proves who they are.
+
+        Only the browser that has the tie can finish it.
+        """
+        return await self._begin(_LINK, tie, link)
+
+    async def _begin(self, purpose: str, tie: str, link: str = "") -> LoginPlace | TurnedAway:
         if not TIE_SHORTEST <= len(tie) <= TIE_LONGEST:
             return TurnedAway(400, "a login needs a tie of 32 to 128 characters")
         login = await self._find_endpoints()
@@ -121,31 +157,58 @@ class PageLogins:
         if isinstance(client, TurnedAway):
             return client
         verifier = secrets.token_urlsafe(48)
-        state = self._close(_STATE, tie, self._begun(verifier, client), STATE_LONGEST)
+        begun = _Begun(verifier, client, self._clock() + LOGIN_SECONDS, link)
+        state = self._close(purpose, tie, begun, STATE_LONGEST)
         if not state:
             return TurnedAway(502, "the name of this page at the login service is too long")
+        if link:
+            state = LINK_STATE + state
         scopes = self._identities.scopes
-        url = self._requests.begin(login, client, state, verifier, scopes)
+        url = self._requests.begin(login, client, state, verifier, scopes, lasts=not link)
         return LoginPlace(url, self._requests.home)
-
-    def _begun(self, verifier: str, client: PageClient) -> _Begun:
-        return _Begun(verifier, client, self._clock() + LOGIN_SECONDS)
 
     async def finish(self, brought: Mapping[str, str], tie: str) -> PageKeys | TurnedAway:
         """Let somebody in for what the issuer sent back with the browser."""
         begun = self._open(_STATE, tie, brought.get("state", ""), _Begun, STATE_LONGEST)
-        if begun is None or begun.until < self._clock():
-            return _OVER
-        login = await self._find_endpoints()
+        redeemed = await self._redeem(begun, brought, _OVER)
+        if isinstance(redeemed, TurnedAway):
+            return redeemed
+        return await self._let_in(redeemed.tokens, redeemed.begun.client, redeemed.endpoints)
+
+    async def prove(self, brought: Mapping[str, str], tie: str) -> LinkVisitor | TurnedAway:
+        """Tell who the visitor of a link is, by what the issuer sent back with the browser.
+
+        Nothing that the issuer gave is kept.
+        """
+        state = brought.get("state", "").removeprefix(LINK_STATE)
+        begun = self._open(_LINK, tie, state, _Begun, STATE_LONGEST) if tie else None
+        redeemed = await self._redeem(begun, brought, _ELSEWHERE)
+        if isinstance(redeemed, TurnedAway):
+            return redeemed
+        login = await self._identities.log_in(redeemed.tokens.access_token.encode())
         if isinstance(login, TurnedAway):
-            return login
-        if refused := self._judge(brought, login):
+            return TurnedAway(503 if login.status == 503 else 403, login.text)
+        person = login.person
+        return LinkVisitor(person.key, person.email or person.subject, redeemed.begun.link)
+
+    async def _redeem(
+        self, begun: _Begun | None, brought: Mapping[str, str], over: TurnedAway
+    ) -> _Redeemed | TurnedAway:
+        """Get the tokens for what a browser brought back; `over` refuses what is of no login."""
+        if begun is None or begun.until < self._clock():
+            return over
+        endpoints = await self._find_endpoints()
+        if isinstance(endpoints, TurnedAway):
+            return endpoints
+        if refused := self._judge(brought, endpoints, over):
             return refused
         code = brought.get("code", "")
-        tokens = await self._requests.exchange(login, begun.client, code, begun.verifier)
-        return await self._let_in(tokens, begun.client)
+        tokens = await self._requests.exchange(endpoints, begun.client, code, begun.verifier)
+        return tokens if isinstance(tokens, TurnedAway) else _Redeemed(begun, endpoints, tokens)
 
-    def _judge(self, brought: Mapping[str, str], login: LoginEndpoints) -> TurnedAway | None:
+    def _judge(
+        self, brought: Mapping[str, str], login: LoginEndpoints, over: TurnedAway
+    ) -> TurnedAway | None:
         """Refuse what comes from another issuer, or says no."""
         must_tell = login.authorization_response_iss_parameter_supported
         if brought.get("iss", "" if must_tell else self._issuer) != self._issuer:
@@ -153,7 +216,7 @@ class PageLogins:
         if "error" in brought:
             return TurnedAway(403, "the login service refused the login, or you cancelled it")
         if not 0 < len(brought.get("code", "")) <= CODE_LONGEST:
-            return _OVER
+            return over
         return None
 
     async def renew(self, renewal: str) -> PageKeys | TurnedAway:
@@ -169,19 +232,23 @@ class PageLogins:
             return TurnedAway(403, _ENDED) if tokens.status == 403 else tokens
         if not tokens.refresh_token:
             tokens = GivenTokens(tokens.access_token, kept.refresh_token)
-        return await self._let_in(tokens, kept.client, kept.member)
+        return await self._let_in(tokens, kept.client, login, kept.member)
 
     async def _let_in(
-        self, tokens: GivenTokens | TurnedAway, client: PageClient, expected: str = ""
+        self,
+        tokens: GivenTokens,
+        client: PageClient,
+        endpoints: LoginEndpoints,
+        expected: str = "",
     ) -> PageKeys | TurnedAway:
-        if isinstance(tokens, TurnedAway):
-            return tokens
         login = await self._identities.log_in(tokens.access_token.encode())
         if isinstance(login, TurnedAway):
             return TurnedAway(503 if login.status == 503 else 403, login.text)
         member = login.person.key
         if expected and member != expected:
             return TurnedAway(403, _ENDED)
+        if self._keeper is not None:
+            await self._keeper.keep(member, tokens, client, endpoints.token_endpoint)
         kept = _Renewal(tokens.refresh_token, client, member)
         renewal = self._close(_RENEWAL, "", kept, RENEWAL_LONGEST) if tokens.refresh_token else ""
         return PageKeys(KEY_PREFIX.decode() + self._make_key(login), renewal)
@@ -219,6 +286,16 @@ class PageLogins:
             return TurnedAway(403, text)
         self._directory.used(page.member)
         return caller
+
+    def find_member(self, bearer: str) -> str:
+        """Return the member whom the key of a page, or a token of the issuer, lets in.
+
+        Empty if it lets nobody in who may see to their own things.
+        """
+        known = self.recognise(bearer.encode(), OWN_PATHS)
+        if known is None:
+            known = self._identities.recognise(bearer.encode(), OWN_PATHS)
+        return known.member if isinstance(known, Caller) else ""
 
     def _find_caller(self, page: _PageKey) -> Caller | None:
         member = self._directory.get(page.member)

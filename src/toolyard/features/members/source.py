@@ -17,6 +17,7 @@ from toolyard.features.members.directory import MemberDirectory, write_down
 from toolyard.features.members.model import Admission, Member
 from toolyard.features.members.store import open_admissions, open_members
 from toolyard.installation import how_to_add
+from toolyard.links.grants import GrantStore
 from toolyard.records.followed import Followed
 from toolyard.records.places import RecordPlaces
 from toolyard.records.protocol import Kept
@@ -129,16 +130,20 @@ def find_label(yard: Yard, key: str) -> str:
     return member.label if member is not None and directory.caller(key) is not None else ""
 
 
-def make_page_logins(yard: Yard, seal: Seal | None, near: str) -> PageLogins | None:
+def make_page_logins(
+    yard: Yard, seal: Seal | None, near: str, grants: GrantStore
+) -> PageLogins | None:
     """Build what lets people log in on the page; None where nobody comes in by their name.
 
     Args:
         seal: That of all replicas; without one, what is begun here ends with this hub.
         near: The address of this hub on this machine.
+        grants: Keeps the logins that vouch for members at servers.
     """
     identity = find_identity(yard)
     if identity is None:
         return None
+    from toolyard.features.members.login_keeping import LoginKeeper
     from toolyard.features.members.page_client import PageClient, TokenRequests
     from toolyard.features.members.page_login import PageLogins
 
@@ -150,7 +155,9 @@ def make_page_logins(yard: Yard, seal: Seal | None, near: str) -> PageLogins | N
     own = near if settings.issuer == OWN else ""
     requests = TokenRequests(home, client, time.monotonic, near=own)
     own_seal = seal or Seal([secrets.token_urlsafe(32)])
-    return PageLogins(identity, yard.part(MemberDirectory), requests, own_seal, time.time)
+    directory = yard.part(MemberDirectory)
+    keeper = None if own else LoginKeeper(identity, grants, yard.board)
+    return PageLogins(identity, directory, requests, own_seal, time.time, keeper)
 
 
 class IssuerSource:
