@@ -66,7 +66,15 @@ async def test_a_browser_that_has_the_file_gets_it_only_once(doors: Doors) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "passed"), [("form", 20), ("adding", 2), ("importing", 4), ("patterns", 8)]
+    ("name", "passed"),
+    [
+        ("form", 20),
+        ("adding", 2),
+        ("importing", 4),
+        ("patterns", 8),
+        ("rules", 10),
+        ("exactjson", 5),
+    ],
 )
 def test_a_part_of_the_page_does_what_its_own_tests_say(name: str, passed: int) -> None:
     tests = Path(__file__).with_name(f"{name}.test.js")

@@ -21,7 +21,7 @@ from playwright.async_api import async_playwright
 
 from tests.e2e.hub import RunningHub, new_home, running_hub, stdio_stub
 from tests.e2e.talk import Talk, talking
-from tests.ui.conftest import CHROMIUM, DESK, FLAGS, kitchen, printed_link
+from tests.ui.conftest import CHROMIUM, DESK, FLAGS, kitchen, page_link
 
 PAINT_MS = 300
 LONGEST_MS = 100
@@ -45,7 +45,7 @@ def yard(home: Path) -> dict[str, Any]:
 async def enter(browser: Any, hub: RunningHub) -> Any:
     """A page of a browser that never was here."""
     page = await (await browser.new_context(viewport=DESK)).new_page()
-    await page.goto(printed_link(hub))
+    await page.goto(page_link(hub))
     await page.wait_for_selector("[data-server=kitchen]")
     return page
 

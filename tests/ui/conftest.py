@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
-from tests.e2e.hub import RunningHub, environment, new_home, scripted, toolyard
+from tests.e2e.hub import RunningHub, new_home, running_hub, scripted
+from tests.features.approvals.yard import ask
 
 playwright = pytest.importorskip("playwright.async_api", reason="playwright is not installed")
 
+HERE = Path(__file__).parent
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 # Without a word to anybody: a browser of its own asks a dozen hosts when it starts.
 FLAGS = [
@@ -95,32 +97,47 @@ def home() -> Iterator[Path]:
         yield made
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
+def hub() -> Iterator[RunningHub]:
+    """A hub in front of one server, for all tests that leave it as they came to it."""
+    with new_home() as made, running_hub({"kitchen": kitchen(made)}, home=made) as started:
+        yield started
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let all tests of the page run on one event loop: that of the browser."""
+    for item in items:
+        if item.path.is_relative_to(HERE) and pytest_asyncio.is_async_test(item):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Any]:
-    """A browser, without a window."""
+    """A browser, without a window: one for all tests, which open windows of their own in it."""
     if CHROMIUM is None:
         pytest.skip("chromium is not installed; on Debian: apt install chromium")
-    async with playwright.async_playwright() as started:
-        launched = await started.chromium.launch(
-            executable_path=CHROMIUM, headless=True, args=FLAGS
-        )
-        try:
-            yield launched
-        finally:
-            await launched.close()
+    with new_home() as home:
+        env = {**os.environ, "HOME": str(home)}
+        async with playwright.async_playwright() as started:
+            launched = await started.chromium.launch(
+                executable_path=CHROMIUM, headless=True, args=FLAGS, env=env
+            )
+            try:
+                yield launched
+            finally:
+                await launched.close()
 
 
-def printed_link(hub: RunningHub) -> str:
-    """The link that `toolyard status` prints for people."""
-    said = subprocess.run(
-        toolyard("status"), env=environment(hub.home), capture_output=True, text=True, timeout=120
-    ).stdout
-    return next(word for word in said.split() if "/open?code=" in word)
+def page_link(hub: RunningHub) -> str:
+    """Return a link like the one that `toolyard status` prints for people."""
+    status, answer = ask(hub, "POST", "/api/v1/link")
+    assert status == 200, answer
+    return str(answer["link"])
 
 
 @asynccontextmanager
 async def entered(browser: Any, hub: RunningHub, **options: Any) -> AsyncIterator[Any]:
-    """A page that came in by the printed link; no error of a script goes unseen."""
+    """A page that came in by a link; no error of a script goes unseen."""
     wanted = {"viewport": DESK, "reduced_motion": "reduce", **options}
     context = await browser.new_context(**wanted)
     context.set_default_timeout(PATIENCE_MS)
@@ -134,7 +151,7 @@ async def entered(browser: Any, hub: RunningHub, **options: Any) -> AsyncIterato
     page.on("requestfailed", lambda request: failed.append(f"{request.url} {request.failure}"))
     try:
         try:
-            await page.goto(printed_link(hub))
+            await page.goto(page_link(hub))
             await page.wait_for_url("**/ui")
             await page.wait_for_selector("h1")
         except playwright.Error as error:

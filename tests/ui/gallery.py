@@ -114,13 +114,17 @@ def _client_files(home: Path) -> None:
 
 
 def _give(hub: RunningHub) -> None:
-    """Name agents, profiles, tokens and secrets, connect a client, and call a tool."""
+    """Name agents, profiles, tokens, rules and limits, connect a client, and call a tool."""
     listed = {"files": {"server": "files"}, "git": {"server": "git"}}
     orders: list[tuple[str, str, Json]] = [
         ("PUT", "agents/codex/config", {"enabled": True, "servers": listed}),
         ("PUT", "profiles/review", {"title": "Reading alone", "allow": ["files/*", "git/diff"]}),
         ("POST", "tokens", {"name": "laptop"}),
         ("POST", "tokens", {"name": "ci", "servers": ["git"]}),
+        ("PUT", "rules/writes", {"tools": ["files/write_file"], "reason": "Others edit, too."}),
+        ("PUT", "rules/etc", {"says": "refuse", "tools": ["files"], "arguments": ETC}),
+        ("POST", "limits", {"name": "fair", "agent": "*", "calls": 600, "seconds": 3600}),
+        ("POST", "limits", {"name": "issues", "server": "issues", "calls": 5, "bytes": 10**6}),
         ("POST", "clients/cursor/connect", {"http": False, "agent": ""}),
         ("POST", "call", {"server": "issues", "tool": "create_issue", "arguments": ISSUE}),
     ]
@@ -129,6 +133,7 @@ def _give(hub: RunningHub) -> None:
         assert status < 300, (path, answer)
 
 
+ETC = [{"path": "path", "glob": "/etc/*"}]
 ISSUE = {"title": "The list jumps while it loads", "priority": "high", "labels": ["bug"]}
 
 

@@ -172,7 +172,7 @@ async def test_a_call_of_the_history_is_found_looked_at_and_repeated(
             await page.fill("#by-tool", "nothing")
             await page.wait_for_selector("text=No call fits")
             await page.click("text=Show all")
-            await page.wait_for_selector("td >> text=token control")
+            await page.wait_for_selector("td[data-label='Came in as'] >> text=the hub's own token")
             await page.click("th >> text=cook")
             await page.wait_for_selector("section[aria-label=Arguments] >> text=soup")
             await page.click("button:has-text('Replay')")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.hub import running_hub
+from tests.e2e.hub import RunningHub, running_hub
 from tests.ui.conftest import entered, kitchen
 from tests.ui.orders import order
 
@@ -60,22 +60,21 @@ async def test_any_server_tool_agent_or_action_is_found(browser: Any, home: Path
             await page.wait_for_selector(".light.disabled", state="detached")
 
 
-async def test_the_word_of_a_page_is_marked_also_below_it(browser: Any, home: Path) -> None:
-    with running_hub({"kitchen": kitchen(home)}, home=home) as hub:
-        async with entered(browser, hub) as page:
-            marks = {
-                "": ("Servers", "page"),
-                "servers/kitchen": ("Servers", "true"),
-                "catalog/github": ("Servers", "true"),
-                "agents/codex": ("Agents", "true"),
-                "policies": ("Agents", "true"),
-                "activity/calls/1": ("Activity", "true"),
-            }
-            for path, (word, mark) in marks.items():
-                await page.goto(f"{hub.url}/ui/{path}")
-                marked = page.locator("header [aria-current]")
-                await expect(marked).to_have_text(word)
-                await expect(marked).to_have_attribute("aria-current", mark)
+async def test_the_word_of_a_page_is_marked_also_below_it(browser: Any, hub: RunningHub) -> None:
+    async with entered(browser, hub) as page:
+        marks = {
+            "": ("Servers", "page"),
+            "servers/kitchen": ("Servers", "true"),
+            "catalog/github": ("Servers", "true"),
+            "agents/codex": ("Agents", "true"),
+            "policies": ("Agents", "true"),
+            "activity/calls/1": ("Activity", "true"),
+        }
+        for path, (word, mark) in marks.items():
+            await page.goto(f"{hub.url}/ui/{path}")
+            marked = page.locator("header [aria-current]")
+            await expect(marked).to_have_text(word)
+            await expect(marked).to_have_attribute("aria-current", mark)
 
 
 async def test_a_question_hides_nothing_of_a_name(browser: Any, home: Path) -> None:
@@ -93,14 +92,15 @@ async def test_a_question_hides_nothing_of_a_name(browser: Any, home: Path) -> N
             assert label == "Give safe⟨U+202E⟩gnp.exe its servers"
 
 
-async def test_pages_of_one_entry_are_reached_from_each_other(browser: Any, home: Path) -> None:
-    with running_hub({"kitchen": kitchen(home)}, home=home) as hub:
-        async with entered(browser, hub) as page:
-            entries = page.locator("header nav a")
-            names = ["Servers", "Tools", "Clients", "Agents", "Activity", "Access", "Settings"]
-            await expect(entries).to_have_text(names)
-            await entries.filter(has_text="Agents").click()
-            for tab in ("Profiles", "Policies", "Executors", "Agents"):
-                await page.click(f".tabs >> text={tab}")
-                await page.wait_for_selector(f"h1:has-text('{tab}')")
-                await expect(page.locator(".tabs [aria-current=page]")).to_have_text(tab)
+async def test_pages_of_one_entry_are_reached_from_each_other(
+    browser: Any, hub: RunningHub
+) -> None:
+    async with entered(browser, hub) as page:
+        entries = page.locator("header nav a")
+        names = ["Servers", "Tools", "Clients", "Agents", "Activity", "Access", "Settings"]
+        await expect(entries).to_have_text(names)
+        await entries.filter(has_text="Agents").click()
+        for tab in ("Profiles", "Policies", "Executors", "Agents"):
+            await page.click(f".tabs >> text={tab}")
+            await page.wait_for_selector(f"h1:has-text('{tab}')")
+            await expect(page.locator(".tabs [aria-current=page]")).to_have_text(tab)

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.control.company import send
 from tests.doors.doors import Doors
 from tests.features.authorization.people import PASSWORD, App, invite, make_app, open_own, words_in
-from tests.ui.conftest import CHROMIUM, DESK, FLAGS, PHONE, playwright
+from tests.ui.conftest import DESK, PHONE
+from tests.ui.looks import check_look, keep
 
 pytestmark = pytest.mark.ui
 SHOTS = os.environ.get("TOOLYARD_SHOTS", "")
@@ -64,19 +66,35 @@ async def go_through(page: Any, doors: Doors, app: App, code: str, name: str) ->
     await page.get_by_text("back", exact=True).wait_for()
 
 
+async def log_out(browser: Any, doors: Doors, name: str, size: dict[str, int]) -> None:
+    """See which client a member has logged in with, as the hub's owner, and log it out."""
+    link = (await send(doors, "POST", "/api/v1/link", Content_Length="0")).json()["link"]
+    scheme = "dark" if name == "phone" else "light"
+    context = await browser.new_context(viewport=size, color_scheme=scheme)
+    page = await context.new_page()
+    await page.goto(link)
+    await page.wait_for_url("**/ui")
+    await page.goto(f"http://{doors.host}/ui/access/sessions")
+    row = page.locator("section[aria-label='Logged in'] tr", has_text="An app")
+    await row.locator(f"text={name}@example.com").wait_for()
+    await keep(page, f"login-clients-{name}")
+    await check_look(page, "access/sessions")
+    await row.locator("button:has-text('Log out')").click()
+    await page.click("dialog button.danger")
+    await row.wait_for(state="detached")
+    await context.close()
+
+
 @pytest.mark.parametrize(("name", "size"), [("desk", DESK), ("phone", PHONE)])
 async def test_a_browser_goes_all_the_way_to_the_client(
-    home: Path, name: str, size: dict[str, int]
+    browser: Any, home: Path, name: str, size: dict[str, int]
 ) -> None:
-    if CHROMIUM is None:
-        pytest.skip("there is no browser")
-    async with open_own(home) as doors, playwright.async_playwright() as driver:
+    async with open_own(home) as doors:
         waiting = Waiting()
         server = await asyncio.start_server(waiting.serve, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         app = await make_app(doors, f"http://127.0.0.1:{port}/back")
         code = await invite(doors, f"{name}@example.com", groups=["developers"])
-        browser = await driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         context = await browser.new_context(viewport=size, java_script_enabled=False)
         page = await context.new_page()
         await go_through(page, doors, app, code, name)
@@ -84,7 +102,9 @@ async def test_a_browser_goes_all_the_way_to_the_client(
             address = await waiting.came
         assert await context.cookies() == []
         assert words_in(address)["state"] == app.state
-        assert (await app.redeem(address)).status == 200
-        await browser.close()
+        tokens = (await app.redeem(address)).json()
+        await context.close()
+        await log_out(browser, doors, name, size)
+        assert (await app.refresh(tokens["refresh_token"])).status == 400
         server.close()
         await server.wait_closed()

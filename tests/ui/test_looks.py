@@ -12,7 +12,7 @@ from tests.e2e.hub import running_hub, stdio_stub
 from tests.ui.conftest import DESK, PHONE, entered, kitchen
 
 pytestmark = pytest.mark.ui
-MOST_BYTES = 45_000
+MOST_BYTES = 50_000
 LOADS = 5
 PAGES = {
     "/ui": "[data-server=kitchen]",

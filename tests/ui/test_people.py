@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
-from urllib.request import Request, urlopen
 
 import pytest
 
@@ -17,6 +17,7 @@ from tests.e2e.hub import RunningHub, running_hub
 from tests.fixtures.people_issuer import PeopleIssuer, people_issuing
 from tests.ui.conftest import PATIENCE_MS, kitchen
 from tests.ui.looks import FEW_LOOKS, check_look, keep, look
+from tests.ui.orders import call_tool
 
 pytestmark = pytest.mark.ui
 KEY = "only-for-these-tests-0123456789-0123456789"
@@ -89,26 +90,18 @@ async def api(page: Any, method: str, path: str) -> tuple[int, Any]:
 
 def call_as(hub: RunningHub, issuer: PeopleIssuer, person: str, tool: str) -> None:
     """Call a tool as a client of somebody, which stays connected."""
-    head = {
-        "authorization": f"Bearer {issuer.token_for(person)}",
-        "content-type": "application/json",
-        "accept": "application/json, text/event-stream",
-    }
+    said = call_tool(hub, issuer.token_for(person), tool)
+    assert "cooked" in said, said
 
-    def post(method: str, params: dict[str, Any], session: dict[str, str]) -> Any:
-        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        request = Request(hub.mcp, json.dumps(body).encode(), {**head, **session})
-        with urlopen(request, timeout=60) as answer:
-            return answer.headers.get("mcp-session-id"), answer.read()
 
-    client = {"name": "a test", "version": "1"}
-    greeting = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}
-    session, _ = post("initialize", greeting, {})
-    arguments = {"dish": "soup", "table": 1}
-    _, said = post(
-        "tools/call", {"name": tool, "arguments": arguments}, {"mcp-session-id": session}
-    )
-    assert b"cooked" in said, said
+async def link_for(hub: RunningHub, issuer: PeopleIssuer, person: str, tool: str) -> str:
+    """The link that a call gets which lacks a secret, once the tool is known."""
+    async with asyncio.timeout(PATIENCE_MS / 1000):
+        while True:
+            token = issuer.token_for(person)
+            answer = await asyncio.to_thread(call_tool, hub, token, tool)
+            if link := re.search(r"http://[^ \"\\]+/login/for/[\w-]+", answer):
+                return link.group()
 
 
 async def make_keeper(hub: RunningHub, page: Any) -> None:
@@ -133,8 +126,22 @@ async def test_a_keeper_admits_a_group_a_member_comes_in_and_is_removed(
             await keeper.click("text=Admit a group")
             await keeper.fill("#group", "developers")
             await keeper.check("fieldset label:has-text('cooking')")
+            await keeper.select_option("#admission-tier", "write")
+            await keeper.fill("#admission-sessions", "3")
             await keeper.click("text=Save admission")
-            await keeper.wait_for_selector("tr:has-text('developers')")
+            admitted = keeper.locator("tr", has_text="developers")
+            await admitted.locator("td:has-text('tools that destroy nothing')").wait_for()
+            # What is not changed stays.
+            await admitted.locator("button:has-text('Edit')").click()
+            await keeper.fill("#admission-instances", "2")
+            await keeper.click("text=Save admission")
+            await admitted.locator("td:has-text('2 running servers')").wait_for()
+            limits = await admitted.locator("td[data-label=Limits]").inner_text()
+            assert limits.split("\n") == [
+                "tools that destroy nothing",
+                "3 sessions",
+                "2 running servers",
+            ]
 
             await member.click("main button:has-text('Log in')")
             await member.click("a:has-text('ann')")
@@ -144,6 +151,12 @@ async def test_a_keeper_admits_a_group_a_member_comes_in_and_is_removed(
             for path in ("/status", "/members", "/tokens", "/history", "/sessions"):
                 assert (await api(member, "GET", path))[0] == 403, path
 
+            await keeper.goto(f"{hub.url}/ui/access/members")
+            await keeper.click("th a:has-text('ann@example.com')")
+            await keeper.wait_for_selector("h1:has-text('ann@example.com')")
+            await keeper.fill("#why-name", "cellar")
+            await keeper.click("text=Explain")
+            await keeper.wait_for_selector("#why .steps .decides")
             await keeper.goto(f"{hub.url}/ui/access/members")
             row = keeper.locator("tr", has_text="ann@example.com")
             await row.locator("button:has-text('Remove')").click()
@@ -247,17 +260,61 @@ async def test_a_member_makes_a_token_and_sets_a_secret_of_their_own(
             assert "not-a-real-secret" not in await kim.content()
 
 
-MEMBER_PAGES = {
+async def set_secret(page: Any, name: str, value: str) -> None:
+    """Set a secret of one's own on the page."""
+    await page.click("nav a:has-text('My logins')")
+    secret = page.locator("tr", has_text=name)
+    await secret.locator("button:has-text('Set')").click()
+    await page.fill("#secret-value", value)
+    await page.click("text=Set secret")
+    await secret.locator("button:has-text('Change')").wait_for()
+
+
+async def test_a_link_takes_a_secret_from_its_member_and_from_nobody_else(
+    browser: Any, home: Path
+) -> None:
+    with team_hub(home) as (hub, issuer):
+        hub.run("member", "admission", "set", "developers", "cooking")
+        async with window(browser) as kim, window(browser) as ann:
+            await come_in(kim, hub, "kim")
+            await set_secret(kim, "KITCHEN_KEY", "secret-of-kim")
+            link = await link_for(hub, issuer, "ann", "kitchen__cook")
+            go_on = "button:has-text('Continue as ann@example.com')"
+
+            await kim.goto(link)
+            await kim.click(go_on)
+            await kim.click("a:has-text('kim')")
+            await kim.wait_for_selector("h1:has-text('This link is not for you')")
+
+            await ann.goto(link)
+            await ann.click(go_on)
+            await ann.click("a:has-text('ann')")
+            await ann.wait_for_selector("input[name=value]")
+
+            # Logged in on the page, she is not sent to the issuer once more.
+            await come_in(ann, hub, "ann")
+            await ann.goto(link)
+            await ann.click(go_on)
+            await ann.wait_for_selector("input[name=value]")
+            await ann.fill("input[name=value]", "secret-of-ann")
+            await ann.click("button:has-text('Save')")
+            await ann.wait_for_selector("text=That is all")
+            await asyncio.to_thread(call_as, hub, issuer, "ann", "kitchen__cook")
+
+
+OWN_PAGES = {
     "my/clients": "My clients",
     "my/logins": "My logins",
     "my/calls": "My calls",
     "my/tokens": "My tokens",
 }
+MEMBER_PAGES = {**OWN_PAGES, "my/waiting": "Waiting calls"}
 KEEPER_PAGES = {
     "access/members": "Members",
     "access/groups": "Groups",
     "access/sessions": "Sessions",
-    **MEMBER_PAGES,
+    **OWN_PAGES,
+    "access/members/ann@example.com": "ann@example.com",
 }
 
 
@@ -266,7 +323,8 @@ async def test_the_pages_of_people_can_be_read_and_reached(
     browser: Any, home: Path, size: str, scheme: str
 ) -> None:
     with team_hub(home) as (hub, _):
-        hub.run("member", "admission", "set", "developers", "cooking", "storing")
+        limits = ("--tier", "write", "--sessions", "4", "--instances", "2")
+        hub.run("member", "admission", "set", "developers", "cooking", "storing", *limits)
         hub.run("member", "admission", "set", "*", "storing")
         async with window(browser, **look(size, scheme)) as page:
             await page.goto(f"{hub.url}/ui")
@@ -278,6 +336,15 @@ async def test_the_pages_of_people_can_be_read_and_reached(
         async with window(browser, **look(size, scheme)) as page:
             await make_keeper(hub, page)
             await walk(page, hub, KEEPER_PAGES, f"keeper-{size}-{scheme}")
+            await page.fill("#why-name", "cellar__cook")
+            await page.click("text=Explain")
+            await page.wait_for_selector("#why .steps")
+            await keep(page, f"people-why-keeper-{size}-{scheme}")
+            await check_look(page, "why")
+            await page.goto(f"{hub.url}/ui/access/groups")
+            await page.click("tr:has-text('developers') >> text=Edit")
+            await keep(page, f"people-admission-keeper-{size}-{scheme}")
+            await check_look(page, "admission")
 
 
 async def walk(page: Any, hub: RunningHub, pages: dict[str, str], name: str) -> None:

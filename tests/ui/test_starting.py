@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.hub import RunningHub, running_hub
-from tests.ui.conftest import PATIENCE_MS, entered, kitchen, printed_link
+from tests.e2e.hub import RunningHub
+from tests.ui.conftest import PATIENCE_MS, entered, page_link
 
 pytestmark = pytest.mark.ui
 expect = pytest.importorskip("playwright.async_api").expect
@@ -22,13 +21,6 @@ LATE = "document.getAnimations().forEach(animation => animation.finish())"
 """Let the time pass after which something is late."""
 BUSY = {"title": "busy", "status": 503, "detail": "the hub is busy with a test", "hint": ""}
 BROKEN = """export const open = () => () => { throw new Error("no such bone"); };"""
-
-
-@pytest.fixture
-def hub(home: Path) -> Iterator[RunningHub]:
-    """A hub with one server."""
-    with running_hub({"kitchen": kitchen(home)}, home=home) as started:
-        yield started
 
 
 @asynccontextmanager
@@ -69,7 +61,7 @@ async def test_a_part_that_cannot_be_fetched_is_told_of_at_once(
 ) -> None:
     async with newcomer(browser) as page:
         await page.route("**/lib/finder.js", drop)
-        await page.goto(printed_link(hub))
+        await page.goto(page_link(hub))
         await expect(page.locator("h1")).to_have_text("The page has not loaded")
         await expect(page.locator("h1")).to_be_visible()
         await page.unroute("**/lib/finder.js")
@@ -82,7 +74,7 @@ async def test_a_link_that_nobody_answers_is_tried_until_somebody_does(
 ) -> None:
     async with newcomer(browser) as page:
         await page.route("**/open?*", drop_posts)
-        await page.goto(printed_link(hub))
+        await page.goto(page_link(hub))
         await page.wait_for_selector("h1")
         await page.wait_for_selector("text=The hub does not answer")
         await page.unroute("**/open?*")
@@ -108,7 +100,7 @@ async def test_a_code_whose_answer_never_comes_is_sent_again(browser: Any, hub: 
         await page.clock.install()
         await page.route("**/open?*", hold_first_post)
         async with page.expect_request(lambda sent: sent.method == "POST"):
-            await page.goto(printed_link(hub))
+            await page.goto(page_link(hub))
         await page.evaluate(LATE)
         await page.wait_for_selector("h1:has-text('The page has not loaded')")
         await page.clock.fast_forward("00:20")
@@ -129,7 +121,7 @@ async def test_a_link_whose_answer_was_lost_says_that_a_new_one_is_needed(
 
     async with newcomer(browser) as page:
         await page.route("**/open?*", lose_first_answer)
-        await page.goto(printed_link(hub))
+        await page.goto(page_link(hub))
         await page.wait_for_selector("h1:has-text('This browser is not let in')")
         await page.wait_for_selector("text=The hub's answer to this link did not arrive")
         await page.wait_for_selector("code:has-text('toolyard status')")
@@ -137,7 +129,7 @@ async def test_a_link_whose_answer_was_lost_says_that_a_new_one_is_needed(
 
 
 async def test_a_used_link_says_so_under_a_heading(browser: Any, hub: RunningHub) -> None:
-    link = printed_link(hub)
+    link = page_link(hub)
     async with newcomer(browser) as page:
         await page.goto(link)
         await page.wait_for_selector(SHOWN)
@@ -153,7 +145,7 @@ async def test_a_hub_that_cannot_say_how_it_is_is_quoted_and_asked_again(
 ) -> None:
     async with newcomer(browser) as page:
         await page.route("**/api/v1/status", refuse(**BUSY))
-        await page.goto(printed_link(hub))
+        await page.goto(page_link(hub))
         await page.wait_for_selector("h1:has-text('Servers')")
         await page.wait_for_selector("text=the hub is busy with a test")
         await page.unroute("**/api/v1/status")
@@ -171,7 +163,7 @@ async def test_a_question_that_is_never_answered_is_asked_again(
         await page.clock.install()
         await page.route(f"**/api/v1/{path}", keep_waiting)
         async with page.expect_request(f"**/api/v1/{path}"):
-            await page.goto(printed_link(hub))
+            await page.goto(page_link(hub))
         await page.wait_for_selector("h1:has-text('Servers')")
         await page.clock.fast_forward("00:20")
         await page.wait_for_selector(".live.lost")
@@ -185,7 +177,7 @@ async def test_a_page_without_its_answer_has_a_heading_and_a_way_on(
     browser: Any, hub: RunningHub
 ) -> None:
     async with newcomer(browser) as page:
-        await page.goto(printed_link(hub))
+        await page.goto(page_link(hub))
         await page.wait_for_selector(SHOWN)
         await page.route("**/api/v1/clients", refuse(**BUSY))
         await page.goto(f"{hub.url}/ui/clients")
@@ -201,7 +193,7 @@ async def test_what_was_missed_while_the_hub_was_away_is_asked_for_again(
     browser: Any, hub: RunningHub
 ) -> None:
     async with newcomer(browser) as page:
-        await page.goto(printed_link(hub))
+        await page.goto(page_link(hub))
         await page.wait_for_selector(SHOWN)
         await page.route("**/api/v1/**", drop)
         await page.goto(f"{hub.url}/ui/clients")
@@ -218,7 +210,7 @@ async def test_a_page_that_breaks_is_told_of_and_the_others_go_on(
         broken = {"content_type": "text/javascript", "body": BROKEN}
         await page.route("**/pages/doctor.js", lambda route: route.fulfill(**broken))
         async with page.expect_event("pageerror"):
-            await page.goto(printed_link(hub))
+            await page.goto(page_link(hub))
             await page.wait_for_selector(SHOWN)
             await page.goto(f"{hub.url}/ui/settings/doctor")
         await page.wait_for_selector("h1:has-text('Doctor')")
@@ -279,7 +271,7 @@ async def test_a_page_whose_code_does_not_come_says_so_and_is_loaded_again(
     browser: Any, hub: RunningHub
 ) -> None:
     async with newcomer(browser) as page:
-        await page.goto(printed_link(hub))
+        await page.goto(page_link(hub))
         await page.wait_for_selector(SHOWN)
         await page.route(re.compile("pages/clients.js|/ui/clients$"), drop)
         await page.click("header nav >> text=Clients")
@@ -298,7 +290,7 @@ async def test_a_page_whose_code_did_not_come_is_shown_once_the_hub_is_back(
     browser: Any, hub: RunningHub
 ) -> None:
     async with newcomer(browser) as page:
-        await page.goto(printed_link(hub))
+        await page.goto(page_link(hub))
         await page.wait_for_selector(SHOWN)
         await page.route(re.compile("/api/v1/|pages/clients.js"), drop)
         await page.goto(f"{hub.url}/ui")
@@ -315,7 +307,7 @@ async def test_a_browser_that_keeps_nothing_is_let_in_for_as_long_as_the_page_is
     shut = """Object.defineProperty(window, "localStorage", {get() { throw new Error("shut"); }})"""
     async with newcomer(browser) as page:
         await page.add_init_script(shut)
-        await page.goto(printed_link(hub))
+        await page.goto(page_link(hub))
         await page.wait_for_selector(SHOWN)
         await page.click("header nav >> text=Settings")
         await page.wait_for_selector("h1:has-text('Settings')")

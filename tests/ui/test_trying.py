@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.hub import running_hub, stdio_stub
-from tests.ui.conftest import entered, kitchen
+from tests.e2e.hub import RunningHub, running_hub, stdio_stub
+from tests.ui.conftest import entered
 
 pytestmark = pytest.mark.ui
 RAW = "[aria-label='Arguments as JSON']"
@@ -24,74 +24,71 @@ async def arguments(page: Any) -> Any:
     return json.loads(await page.input_value(RAW))
 
 
-async def test_the_form_and_its_json_stay_in_step(browser: Any, home: Path) -> None:
-    with running_hub({"kitchen": kitchen(home)}, home=home) as hub:
-        async with entered(browser, hub) as page:
-            await page.goto(f"{hub.url}/ui/servers/kitchen/tools/cook")
-            await page.fill("[id='f.dish']", "soup")
-            assert await arguments(page) == {"dish": "soup", "size": "small"}
-            await page.fill("[id='f.table']", "7")
-            await page.select_option("[id='f.size']", label="large")
-            await page.check("[id='f.hurry']")
-            await page.click("[aria-label='Add to extras']")
-            await page.fill("[id='f.extras.0']", "salt")
-            await page.fill("[id='f.guest.name']", "Ada")
-            await page.select_option("[id='f.pay-form']", label="by card")
-            await page.fill("[id='f.pay.digits']", "42")
-            full = await arguments(page)
-            assert full == {
-                "dish": "soup",
-                "table": 7,
-                "size": "large",
-                "hurry": True,
-                "extras": ["salt"],
-                "guest": {"name": "Ada"},
-                "pay": {"by": "card", "digits": "42"},
-            }
-            await page.select_option("[id='f.pay-form']", label="in cash")
-            await page.fill("[id='f.pay']", "12.5")
-            assert (await arguments(page))["pay"] == 12.5
-            await page.fill(RAW, json.dumps({"dish": "bread", "table": 3, "hurry": False}))
-            await page.evaluate(DRAWN)
-            assert await page.input_value("[id='f.dish']") == "bread"
-            assert not await page.is_checked("[id='f.hurry']")
-            assert await page.locator("[id='f.extras.0']").count() == 0
-            await page.fill(RAW, '{"dish": ')
-            await page.wait_for_selector(f"{RAW}[aria-invalid=true]")
+async def test_the_form_and_its_json_stay_in_step(browser: Any, hub: RunningHub) -> None:
+    async with entered(browser, hub) as page:
+        await page.goto(f"{hub.url}/ui/servers/kitchen/tools/cook")
+        await page.fill("[id='f.dish']", "soup")
+        assert await arguments(page) == {"dish": "soup", "size": "small"}
+        await page.fill("[id='f.table']", "7")
+        await page.select_option("[id='f.size']", label="large")
+        await page.check("[id='f.hurry']")
+        await page.click("[aria-label='Add to extras']")
+        await page.fill("[id='f.extras.0']", "salt")
+        await page.fill("[id='f.guest.name']", "Ada")
+        await page.select_option("[id='f.pay-form']", label="by card")
+        await page.fill("[id='f.pay.digits']", "42")
+        full = await arguments(page)
+        assert full == {
+            "dish": "soup",
+            "table": 7,
+            "size": "large",
+            "hurry": True,
+            "extras": ["salt"],
+            "guest": {"name": "Ada"},
+            "pay": {"by": "card", "digits": "42"},
+        }
+        await page.select_option("[id='f.pay-form']", label="in cash")
+        await page.fill("[id='f.pay']", "12.5")
+        assert (await arguments(page))["pay"] == 12.5
+        await page.fill(RAW, json.dumps({"dish": "bread", "table": 3, "hurry": False}))
+        await page.evaluate(DRAWN)
+        assert await page.input_value("[id='f.dish']") == "bread"
+        assert not await page.is_checked("[id='f.hurry']")
+        assert await page.locator("[id='f.extras.0']").count() == 0
+        await page.fill(RAW, '{"dish": ')
+        await page.wait_for_selector(f"{RAW}[aria-invalid=true]")
 
 
 async def test_what_is_needed_is_asked_for_before_anything_is_called(
-    browser: Any, home: Path
+    browser: Any, hub: RunningHub
 ) -> None:
-    with running_hub({"kitchen": kitchen(home)}, home=home) as hub:
-        async with entered(browser, hub) as page:
-            await page.goto(f"{hub.url}/ui/servers/kitchen/tools/cook")
-            await page.click("text=Call it")
-            await page.wait_for_selector("#said >> text=Still needed: dish, table")
-            assert await page.evaluate("document.activeElement.id") == "f.dish"
-            assert await page.locator("section[aria-label=Result]").count() == 0
+    async with entered(browser, hub) as page:
+        await page.goto(f"{hub.url}/ui/servers/kitchen/tools/cook")
+        await page.click("text=Call it")
+        await page.wait_for_selector("#said >> text=Still needed: dish, table")
+        assert await page.evaluate("document.activeElement.id") == "f.dish"
+        assert await page.locator("section[aria-label=Result]").count() == 0
 
 
 async def test_inputs_are_saved_used_again_and_deleted_after_a_question(
-    browser: Any, home: Path
+    browser: Any, hub: RunningHub
 ) -> None:
-    with running_hub({"kitchen": kitchen(home)}, home=home) as hub:
-        async with entered(browser, hub) as page:
-            await page.goto(f"{hub.url}/ui/servers/kitchen/tools/cook")
-            await page.fill("[id='f.dish']", "soup")
-            await page.fill("[aria-label='Name of the input']", "usual")
-            await page.click("text=Save these arguments")
-            await page.wait_for_selector("li >> text=usual")
-            await page.reload()
-            await page.click("li >> text=usual")
-            await page.evaluate(DRAWN)
-            assert await page.input_value("[id='f.dish']") == "soup"
-            await page.click("[aria-label='Delete usual']")
-            await page.click("dialog >> text=Leave it")
-            assert await page.locator("li >> text=usual").count() == 1
-            await page.click("[aria-label='Delete usual']")
-            await page.click("dialog >> text=Delete it")
-            await page.wait_for_selector("text=None yet")
+    async with entered(browser, hub) as page:
+        await page.goto(f"{hub.url}/ui/servers/kitchen/tools/cook")
+        await page.fill("[id='f.dish']", "soup")
+        await page.fill("[aria-label='Name of the input']", "usual")
+        await page.click("text=Save these arguments")
+        await page.wait_for_selector("li >> text=usual")
+        await page.reload()
+        await page.click("li >> text=usual")
+        await page.evaluate(DRAWN)
+        assert await page.input_value("[id='f.dish']") == "soup"
+        await page.click("[aria-label='Delete usual']")
+        await page.click("dialog >> text=Leave it")
+        assert await page.locator("li >> text=usual").count() == 1
+        await page.click("[aria-label='Delete usual']")
+        await page.click("dialog >> text=Delete it")
+        await page.wait_for_selector("text=None yet")
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])

@@ -47,13 +47,13 @@ def login_routes(logins: MemberLogins) -> list[Route]:
     """The routes by which people log in."""
 
     async def begin(request: Request) -> Response:
-        return _give(await logins.begin(_secret(request)))
+        return _give(await logins.begin(read_bearer(request)))
 
     async def finish(request: Request) -> Response:
-        return _give(await logins.finish(request.query_params, _secret(request)))
+        return _give(await logins.finish(request.query_params, read_bearer(request)))
 
     async def renew(request: Request) -> Response:
-        return _give(await logins.renew(_secret(request)))
+        return _give(await logins.renew(read_bearer(request)))
 
     async def describe(request: Request) -> Response:
         return Response(logins.describe_client(), headers=_HEADERS, media_type=JSON)
@@ -66,7 +66,8 @@ def login_routes(logins: MemberLogins) -> list[Route]:
     ]
 
 
-def _secret(request: Request) -> str:
+def read_bearer(request: Request) -> str:
+    """Return the secret that a request brings; empty if it brings none."""
     header = request.headers.get("authorization", "")
     return header[len(_BEARER) :] if header.startswith(_BEARER) else ""
 

@@ -23,12 +23,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from toolyard.core.open_pages import LINK_STATE, LinkVisit
 from toolyard.doors.http.gate import LOGGED_IN, LOGIN_FOR
-from toolyard.doors.page.entrance import MemberLogins, login_routes
+from toolyard.doors.page.browser_ties import BrowserTies
+from toolyard.doors.page.entrance import LOGIN, MemberLogins, login_routes, read_bearer
 from toolyard.doors.rest.errors import problem
 
-BringBack = Callable[[Mapping[str, str]], tuple[int, str]]
-"""Takes the parameters of a browser that comes back, and gives the status and the page for it."""
+BringBack = Callable[[Mapping[str, str], str], tuple[int, str]]
+"""Takes the parameters and the tie of a browser that comes back, and gives the status and the page
+for it."""
 KEY_SECONDS: Final = 12 * 3600
 KEYS_KEPT: Final = 64
 CODE_SECONDS: Final = 3600
@@ -49,8 +52,11 @@ LOGGED_IN_POLICY: Final = {
 }
 """For the page that a browser sees when it comes back from a login: a sentence, and its font."""
 LINK_POLICY: Final = {
-    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
+    "content-security-policy": "default-src 'none'; script-src 'self'; connect-src 'self'; "
+    "style-src 'unsafe-inline'; base-uri 'none'; "
     "form-action 'self' https: http://127.0.0.1:* http://localhost:*; frame-ancestors 'none'",
+    # Without an origin in its requests, the hub could not tell its own form from others'.
+    "referrer-policy": "same-origin",
 }
 """For the page of a member's link: its form leads on to the login page of a server."""
 KINDS: Final = {
@@ -82,16 +88,25 @@ class LinkAnswer(Protocol):
         """The place to go to; empty if there is a page."""
         ...
 
+    @property
+    def tie(self) -> str:
+        """The secret that the browser is to keep; empty if it keeps what it has."""
+        ...
+
 
 class LinkPages(Protocol):
     """The pages behind links that members were given."""
 
-    async def show(self, text: str) -> LinkAnswer:
+    async def show(self, visit: LinkVisit) -> LinkAnswer:
         """Show the page of a link."""
         ...
 
-    async def submit(self, text: str, body: bytes) -> LinkAnswer:
+    async def submit(self, visit: LinkVisit, body: bytes) -> LinkAnswer:
         """Take what was entered there."""
+        ...
+
+    async def come_back(self, brought: Mapping[str, str], tie: str) -> LinkAnswer:
+        """Go on with a visitor who has logged in at the issuer."""
         ...
 
 
@@ -156,12 +171,14 @@ class Pages:
         bring: BringBack | None = None,
         links: LinkPages | None = None,
         logins: MemberLogins | None = None,
+        ties: BrowserTies | None = None,
     ) -> None:
         """Let in by `sessions`; `bring` takes what browsers bring back from logins at servers.
 
         `links` are the pages of members, if there can be any; by `logins` they come in by their
-        own name.
+        own name. A browser that logs in at a server is known again by its tie, one of `ties`.
         """
+        self._ties = ties or BrowserTies("")
         self._sessions = sessions
         self._bring = bring
         self._links = links
@@ -170,10 +187,9 @@ class Pages:
     def routes(self) -> list[Route]:
         """The routes of this door."""
         logged_in = [] if self._bring is None else [Route(LOGGED_IN, self._logged_in)]
-        link = f"{LOGIN_FOR}{{text}}"
         return [
             *logged_in,
-            *([] if self._links is None else [Route(link, self._link, methods=["GET", "POST"])]),
+            *([] if self._links is None else self._link_routes()),
             *([] if self._logins is None else login_routes(self._logins)),
             Route("/", _top),
             # Looking at the link leaves its code alone: mail programs and chats do that too.
@@ -184,19 +200,38 @@ class Pages:
             Route("/ui/{place:path}", _shell),
         ]
 
+    def _link_routes(self) -> list[Route]:
+        return [
+            Route(f"{LOGIN_FOR}{{text}}", self._link, methods=["GET", "POST"]),
+            Route(LOGIN, self._login),
+        ]
+
     async def _logged_in(self, request: Request) -> Response:
         assert self._bring is not None
-        status, page = self._bring(request.query_params)
+        status, page = self._bring(request.query_params, self._ties.read(request))
         return Response(page, status, HEADERS | LOGGED_IN_POLICY, "text/html")
 
     async def _link(self, request: Request) -> Response:
         assert self._links is not None
-        text = request.path_params["text"]
+        text, proof = request.path_params["text"], request.query_params.get("proof", "")
+        visit = LinkVisit(text, self._ties.read(request), proof, read_bearer(request))
         if request.method == "POST":
-            answer = await self._links.submit(text, await request.body())
-        else:
-            answer = await self._links.show(text)
+            return self._answer(await self._links.submit(visit, await request.body()))
+        return self._answer(await self._links.show(visit))
+
+    async def _login(self, request: Request) -> Response:
+        """Take a browser back from the issuer: one that opened a link, or else the page's own."""
+        assert self._links is not None
+        if not request.query_params.get("state", "").startswith(LINK_STATE):
+            return await _shell(request)
+        return self._answer(
+            await self._links.come_back(request.query_params, self._ties.read(request))
+        )
+
+    def _answer(self, answer: LinkAnswer) -> Response:
         headers = HEADERS | LINK_POLICY
+        if answer.tie:
+            headers |= {"set-cookie": self._ties.write(answer.tie)}
         if answer.location:
             return Response(b"", answer.status, headers | {"location": answer.location})
         return Response(answer.html, answer.status, headers, "text/html")

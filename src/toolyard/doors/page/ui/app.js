@@ -17,6 +17,7 @@ import {
 import { remember } from "./lib/memory.js";
 import { openFinder } from "./lib/finder.js";
 import { button, confirmed, empty, link, say } from "./lib/parts.js";
+import { waitingPath } from "./lib/paths.js";
 import { count, exact, visible } from "./lib/words.js";
 import { sectionOf, sectionsFor } from "./pages/index.js";
 
@@ -267,12 +268,25 @@ function hasHeading(kid) {
   return kid.tag === "h1" || hasHeading(kid.kids);
 }
 
+// Somebody waits for an answer, wherever one is on the page.
+function callSign() {
+  const { waiting } = state;
+  if (!waiting || current.page?.path === waitingPath()) return null;
+  const words = waiting === 1 ? "A call is waiting" : `${count(waiting, "call")} are waiting`;
+  return h(
+    "div",
+    { key: "sign", class: "sign waits", role: "status" },
+    h("span", null, `${words} for an answer.`),
+    h("a", { class: "button", href: waitingPath() }, "Answer"),
+  );
+}
+
 // Whatever a page shows, or fails to show, stands under a heading.
 function content(kids) {
-  if (hasHeading(kids)) return [tabs(), kids];
+  if (hasHeading(kids)) return [callSign(), tabs(), kids];
   const isLost = (state.live === "lost" || state.trouble) && !state.status;
   const heading = h("div", { key: "heading", class: "top" }, h("h1", null, visible(current.title)));
-  return [tabs(), heading, isLost ? unanswered(retry) : kids];
+  return [callSign(), tabs(), heading, isLost ? unanswered(retry) : kids];
 }
 
 const LIVE = { live: "Live", connecting: "Connecting …", lost: "Connection lost, trying again …" };
@@ -281,6 +295,7 @@ function entry(section, here) {
   const isHere = section === here;
   const mark = current?.page === section.pages[0] ? "page" : "true";
   const problems = section.name === "Servers" ? state.status?.problems.length : 0;
+  const waiting = section.pages.some(({ path }) => path === waitingPath()) ? state.waiting : 0;
   return h(
     "a",
     { href: section.pages[0].path, "aria-current": isHere ? mark : undefined },
@@ -291,6 +306,9 @@ function entry(section, here) {
     ),
     section.name,
     problems ? h("span", { class: "count", title: count(problems, "problem") }, problems) : null,
+    waiting
+      ? h("span", { class: "count waiting", title: `${count(waiting, "call")} waiting` }, waiting)
+      : null,
   );
 }
 

@@ -44,6 +44,25 @@ export function differences(changes, approve) {
   );
 }
 
+// What a person should look at in the words of a server, the serious first.
+export function findings(list) {
+  if (!list.length) return null;
+  return h(
+    "ul",
+    { class: "findings" },
+    list.map((finding) =>
+      h(
+        "li",
+        { key: `${finding.of} ${finding.name} ${finding.path} ${finding.why}` },
+        tag(finding.serious ? "look" : "note"),
+        ` ${title(finding)}: ${visible(finding.why)} `,
+        quiet(visible(finding.path)),
+        h("pre", null, visible(finding.text)),
+      ),
+    ),
+  );
+}
+
 function title(change) {
   if (change.of === "instructions") return "What it tells models";
   return change.of === "tools"

@@ -2,6 +2,7 @@
 
 import { h } from "./dom.js";
 import { tag, under } from "./bits.js";
+import { writeJson } from "./exactjson.js";
 import { visible } from "./words.js";
 
 export function field(label, input, help) {
@@ -108,7 +109,7 @@ export function fitsLines(value) {
 }
 
 export function pretty(value) {
-  return JSON.stringify(value, null, 2);
+  return writeJson(value, 2);
 }
 
 // What is wrong, as a list that is read out when it changes.

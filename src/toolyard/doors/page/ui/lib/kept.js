@@ -1,10 +1,9 @@
 // A record that is edited here while others may write it too: followed, checked as one types, and
 // saved only over what was read.
 
-import { h } from "./dom.js";
 import { button, complain, say } from "./parts.js";
 import { Draft, saveBar } from "./draft.js";
-import { readRecord, writeRecord } from "./records.js";
+import { clash, readRecord, writeRecord } from "./records.js";
 
 const drafts = new Map(); // what was typed and not saved stays, also when one looks elsewhere
 const PAUSE = 250; // a check for each letter would be in the way of the next
@@ -166,17 +165,10 @@ export class Kept {
 
   clash(what, save) {
     if (!this.conflict) return null;
-    return h(
-      "div",
-      { key: "clash", class: "card waits", role: "alert" },
-      h("p", { class: "title" }, `Somebody else changed this ${what} since you read it.`),
-      h("p", null, "Yours is still here and was not saved."),
-      h(
-        "p",
-        { class: "row" },
-        button("Look at theirs", () => this.discard()),
-        button("Save mine over it", () => save(true), { class: "danger" }),
-      ),
+    return clash(
+      `Somebody else changed this ${what} since you read it.`,
+      () => this.discard(),
+      () => save(true),
     );
   }
 

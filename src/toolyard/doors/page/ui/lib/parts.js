@@ -2,6 +2,7 @@
 
 import { byId, h, rememberFocus, render } from "./dom.js";
 import { small } from "./bits.js";
+import { ExactNumber } from "./exactjson.js";
 import { ago, exact, seconds, visible } from "./words.js";
 import { order, refresh } from "./store.js";
 
@@ -76,8 +77,9 @@ export function spark(minutes, label) {
 // JSON as a tree that folds; long lists are cut until they are opened.
 export function tree(value, name = "", depth = 0) {
   const label = name === "" ? null : [h("span", { class: "name" }, visible(name)), ": "];
-  if (value === null || typeof value !== "object") {
-    const kind = value === null ? "null" : typeof value;
+  const isNumber = value instanceof ExactNumber;
+  if (value === null || isNumber || typeof value !== "object") {
+    const kind = value === null ? "null" : isNumber ? "number" : typeof value;
     const said = kind === "string" ? JSON.stringify(visible(value)) : String(value);
     return h("div", { class: "leaf" }, label, h("span", { class: kind }, said));
   }

@@ -1,5 +1,6 @@
 // What the page knows: asked of the control API, kept fresh by its events.
 
+import { readJson, writeJson } from "./exactjson.js";
 import { recall, remember } from "./memory.js";
 import { statusWords } from "./words.js";
 
@@ -127,7 +128,7 @@ function request(method, path, body, signal, more) {
   const options = { method, signal, headers, cache: "no-store" };
   if (body !== undefined) {
     headers["content-type"] = "application/json";
-    options.body = JSON.stringify(body);
+    options.body = writeJson(body);
   }
   return fetch(`/api/v1${path}`, options);
 }
@@ -135,6 +136,14 @@ function request(method, path, body, signal, more) {
 /** @param {string} path @param {AbortSignal} [signal] @returns {Promise<any>} */
 export async function ask(path, signal) {
   return (await api("GET", path, undefined, signal)).json();
+}
+
+/**
+ * The same for what others made, in which a number may be more exact than JavaScript has it.
+ * @param {string} method @param {string} path @param {any} [body] @returns {Promise<any>}
+ */
+export async function askExactly(method, path, body) {
+  return readJson(await (await api(method, path, body)).text());
 }
 
 /** @param {string} method @param {string} path @param {any} [body] @returns {Promise<any>} */
@@ -188,6 +197,7 @@ export const state = {
   p95: 0, // of all calls of the last hour, in milliseconds
   hasHistory: true,
   agents: new Map(), // who is there or called in the last hour, with the number of calls
+  waiting: 0, // calls that a rule holds until a person answers
   busy: new Map(), // line -> when its last call was heard
 };
 
@@ -408,7 +418,8 @@ export async function connect() {
     const path = isPlainMember() ? "/my/events" : "/events";
     const answer = await api("GET", path, undefined, mine.signal);
     stay();
-    tell({ live: "live" });
+    // The hub tells of calls that wait if there were any since its start.
+    tell({ live: "live", waiting: 0 });
     refresh();
     refreshFigures();
     await events(answer, hearEvent);
@@ -431,8 +442,9 @@ function hearEvent(kind, said) {
     refresh();
     for (const hear of heard) hear("picture", said);
   }
+  if (kind === "waiting") tell({ waiting: said.calls });
   if (kind === "clients") figureIn(200);
-  if (["clients", "own"].includes(kind)) for (const hear of heard) hear(kind, said);
+  if (["clients", "own", "waiting"].includes(kind)) for (const hear of heard) hear(kind, said);
   if (kind === "picture") {
     if (said.revision !== state.revision) refresh();
     figureIn(1500); // memory and schemas change with the picture

@@ -2,6 +2,7 @@
 
 import { h } from "./dom.js";
 import { small } from "./bits.js";
+import { waitingPath } from "./paths.js";
 import { spark } from "./parts.js";
 import { count, ms, tokens, visible, whole } from "./words.js";
 
@@ -43,7 +44,7 @@ function cell(label, value, drawing, note) {
   );
 }
 
-function ready(servers) {
+function ready(servers, held) {
   const used = servers.filter((server) => server.enabled);
   const of = (...states) => used.filter((server) => states.includes(server.state)).length;
   const [well, failing, waiting] = [of("ready"), of("failing"), of("waiting")];
@@ -61,8 +62,10 @@ function ready(servers) {
     failing ? h("span", { class: "bad" }, `${failing} failing`) : null,
     failing && waiting ? ", " : null,
     waiting ? h("span", { class: "warn" }, `${waiting} waiting for you`) : null,
+    held && (failing || waiting) ? ", " : null,
+    held ? h("a", { class: "warn", href: waitingPath() }, `${count(held, "call")} waiting`) : null,
   ];
-  const note = failing || waiting ? wrong : small("nothing needs you");
+  const note = failing || waiting || held ? wrong : small("nothing needs you");
   return cell("Ready", `${well} of ${used.length}`, bar, note);
 }
 
@@ -101,11 +104,18 @@ function schemas(figures) {
   return cell("Schema tokens", tokens(sum), bar, small(most));
 }
 
-export function strip(servers, figures, p95) {
+export function strip(servers, figures, p95, held = 0) {
   const rows = [...figures.values()];
   return h(
     "section",
     { "aria-label": "The yard in figures" },
-    h("dl", { class: "strip" }, ready(servers), calls(rows), latency(rows, p95), schemas(rows)),
+    h(
+      "dl",
+      { class: "strip" },
+      ready(servers, held),
+      calls(rows),
+      latency(rows, p95),
+      schemas(rows),
+    ),
   );
 }

@@ -1,12 +1,14 @@
 // One call that is over: what was asked and answered, and the same again.
 
 import { h } from "../lib/dom.js";
-import { crumbs, facts, gone, looking, quiet, sheet, top } from "../lib/bits.js";
-import { ask, order, segment } from "../lib/store.js";
+import { crumbs, facts, gone, looking, quiet, sheet, top, under } from "../lib/bits.js";
+import { ask, askExactly, segment } from "../lib/store.js";
 import { button, confirmed, link, time, tree } from "../lib/parts.js";
 import { bytes, ms, visible } from "../lib/words.js";
 import { waterfall } from "../lib/waterfall.js";
-import { callPath, callsPath, serverPath, toolPath } from "../lib/paths.js";
+import { callerOf } from "../lib/callers.js";
+import { callPath, callsPath, memberPath, serverPath, toolPath } from "../lib/paths.js";
+import { writeJson } from "../lib/exactjson.js";
 import { outcome } from "../lib/outcome.js";
 
 const BESIDE = 8; // calls before and after it that are looked at
@@ -50,6 +52,20 @@ function partsOf({ ms: end, start_ms: ready, person_at_ms: asked, person_ms: ope
   return waterfall(parts.filter(({ from, to }) => to > from));
 }
 
+// A client's word for itself: anybody can use it.
+function calledItself({ agent }) {
+  if (!agent) return "–";
+  return [
+    link(`${callsPath}?agent=${segment(agent)}`, visible(agent)),
+    under("the name that it gave itself"),
+  ];
+}
+
+function cameInAs({ caller }) {
+  const words = callerOf(caller);
+  return caller ? link(`${callsPath}?caller=${segment(caller)}`, words) : words;
+}
+
 export function open(place) {
   const path = `/history/${segment(place.params.id)}`;
   let found = null;
@@ -59,7 +75,7 @@ export function open(place) {
 
   async function load() {
     try {
-      found = await ask(path);
+      found = await askExactly("GET", path);
     } catch (error) {
       missing = error;
     }
@@ -87,7 +103,8 @@ export function open(place) {
     place.redraw();
     const began = performance.now();
     try {
-      again = { result: await order("POST", `${path}/replay`), ms: performance.now() - began };
+      const result = await askExactly("POST", `${path}/replay`);
+      again = { result, ms: performance.now() - began };
     } catch (error) {
       again = { error, ms: performance.now() - began };
     }
@@ -100,7 +117,7 @@ export function open(place) {
   function comparison() {
     if (again.error || found.result === null) return "";
     const isSame =
-      again.result !== undefined && JSON.stringify(again.result) === JSON.stringify(found.result);
+      again.result !== undefined && writeJson(again.result) === writeJson(found.result);
     return isSame ? "The answer is the same." : "The answer differs.";
   }
 
@@ -149,8 +166,11 @@ export function open(place) {
         facts([
           ["Server", link(serverPath(call.server), visible(call.server))],
           ["When", time(call.at)],
-          ["Client", link(`${callsPath}?agent=${segment(call.agent)}`, visible(call.agent) || "–")],
-          ["Token", visible(call.caller)],
+          ["Client", calledItself(call)],
+          ["Came in as", cameInAs(call)],
+          ["Member", call.member ? link(memberPath(call.member), visible(call.member)) : ""],
+          ["Token", visible(call.token)],
+          ["Address", visible(call.address)],
           ["Took", ms(call.ms)],
           ["Asked, answered", `${bytes(call.asked)}, ${bytes(call.answered)}`],
           [

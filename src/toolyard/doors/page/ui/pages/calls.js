@@ -7,6 +7,7 @@ import { button, complain, empty, link, time } from "../lib/parts.js";
 import { ms, short, visible } from "../lib/words.js";
 import { choice, field, textInput } from "../lib/editing.js";
 import { timeline } from "../lib/timeline.js";
+import { callerOf } from "../lib/callers.js";
 import { outcome } from "../lib/outcome.js";
 import { callPath } from "../lib/paths.js";
 
@@ -87,7 +88,7 @@ export function open(place) {
       ),
       text("tool", "Tool"),
       text("agent", "Client"),
-      text("caller", "Token"),
+      text("caller", "Came in as"),
       field(
         "Ended",
         choice("by-outcome", asked.outcome, OUTCOMES, (value) => set("outcome", value)),
@@ -110,11 +111,12 @@ export function open(place) {
         under(visible(call.server)),
       ),
       h("td", { "data-label": "When" }, time(call.at)),
+      h("td", { "data-label": "Client" }, visible(call.agent) || "–"),
       h(
         "td",
-        { "data-label": "Client" },
-        visible(call.agent) || "–",
-        call.caller ? under(`token ${visible(call.caller)}`) : null,
+        { "data-label": "Came in as" },
+        callerOf(call.caller),
+        call.address ? under(`from ${visible(call.address)}`) : null,
       ),
       h("td", { "data-label": "Took", class: "number" }, ms(call.ms)),
       h(
@@ -145,7 +147,7 @@ export function open(place) {
       h(
         "table",
         { class: "stack" },
-        heads(["Tool", "When", "Client", "Took", "Ended"], "Took"),
+        heads(["Tool", "When", "Client", "Came in as", "Took", "Ended"], "Took"),
         h("tbody", null, calls.map(row)),
       ),
       next

@@ -4,12 +4,17 @@ import { h } from "../lib/dom.js";
 import { heads, looking, submit, top } from "../lib/bits.js";
 import { ask, onPicture, order, segment, state } from "../lib/store.js";
 import { button, complain, confirmed, empty, link, say } from "../lib/parts.js";
-import { count, visible } from "../lib/words.js";
-import { check, field, textInput } from "../lib/editing.js";
+import { TIERS, limitsOf } from "../lib/admissions.js";
+import { visible, whole } from "../lib/words.js";
+import { check, choice, field, textInput } from "../lib/editing.js";
 import { profilePath } from "../lib/paths.js";
 
 const LEAD = "An admission gives a group of people profiles. The groups are those of your issuer.";
 const HELP = "As the issuer writes it. * is everybody who logs in.";
+const SESSIONS_HELP = "That one member may have at a time. Empty for no limit of its own.";
+const INSTANCES_HELP =
+  "That may run for the sessions of one member. Empty for no limit of its own.";
+const MOST = 10000;
 const titleOf = (group) => (group === "*" ? "Everybody who logs in" : visible(group));
 
 export function open(place) {
@@ -40,7 +45,8 @@ export function open(place) {
     isBusy = true;
     place.redraw();
     try {
-      const body = { profiles: draft.profiles };
+      const { profiles: chosen, tier, sessions, instances } = draft;
+      const body = { profiles: chosen, tier, sessions: +sessions || 0, instances: +instances || 0 };
       await order("PUT", `/admissions/${segment(draft.group)}`, body);
       say(`${titleOf(draft.group)}: admitted to ${draft.profiles.join(", ")}.`);
       draft = null;
@@ -97,6 +103,19 @@ export function open(place) {
     return [...new Set(members.flatMap((member) => member.groups))].filter((g) => !known.has(g));
   }
 
+  const number = (label, key, help) =>
+    field(
+      label,
+      textInput(`admission-${key}`, draft[key] || "", (value) => edit({ ...draft, [key]: value }), {
+        type: "number",
+        min: 0,
+        max: MOST,
+        step: 1,
+        inputmode: "numeric",
+      }),
+      help,
+    );
+
   function form() {
     return h(
       "form",
@@ -121,6 +140,13 @@ export function open(place) {
           )
         : null,
       choose(),
+      field(
+        "Tools",
+        choice("admission-tier", draft.tier, TIERS, (tier) => edit({ ...draft, tier })),
+        "Of these profiles, by the harm that they can do.",
+      ),
+      number("Sessions", "sessions", SESSIONS_HELP),
+      number("Running servers", "instances", INSTANCES_HELP),
       h(
         "p",
         { class: "row" },
@@ -145,7 +171,8 @@ export function open(place) {
           link(profilePath(name), visible(name)),
         ]),
       ),
-      h("td", { "data-label": "Members" }, count(those.length, "member")),
+      h("td", { "data-label": "Limits" }, limitsOf(admission)),
+      h("td", { "data-label": "Members", class: "number" }, whole(those.length)),
       h(
         "td",
         { class: "number" },
@@ -172,12 +199,12 @@ export function open(place) {
     return h(
       "table",
       { class: "stack" },
-      heads(["Group", "Profiles", "Members", ""]),
+      heads(["Group", "Profiles", "Limits", "Members", ""], "Members"),
       h("tbody", null, admissions.map(row)),
     );
   }
 
-  const begin = () => edit({ isNew: true, group: "", profiles: [] });
+  const begin = () => edit({ isNew: true, group: "", profiles: [], tier: "destroy" });
   onPicture(place, load);
   load();
   return () => [

@@ -103,6 +103,12 @@ export const sections = [
         tab: "Calls",
         load: () => import("./calls.js"),
       },
+      {
+        path: "/ui/activity/waiting",
+        title: "Waiting calls",
+        tab: "Waiting",
+        load: () => import("./waiting.js"),
+      },
       { path: "/ui/activity/calls/:id", title: "Call :id", load: () => import("./call.js") },
     ],
   },
@@ -118,10 +124,27 @@ export const sections = [
         load: () => import("./members.js"),
       },
       {
+        path: "/ui/access/members/:key",
+        title: "Member :key",
+        load: () => import("./member.js"),
+      },
+      {
         path: "/ui/access/groups",
         title: "Groups",
         tab: "Groups",
         load: () => import("./groups.js"),
+      },
+      {
+        path: "/ui/access/rules",
+        title: "Rules",
+        tab: "Rules",
+        load: () => import("./rules.js"),
+      },
+      {
+        path: "/ui/access/limits",
+        title: "Limits",
+        tab: "Limits",
+        load: () => import("./limits.js"),
       },
       {
         path: "/ui/access/sessions",
@@ -196,16 +219,23 @@ const own = [
     load: () => import("./mytokens.js"),
   },
 ];
+/** @type {Page} for those who do not see the waiting calls of everybody */
+const ownWaiting = {
+  path: "/ui/my/waiting",
+  title: "Waiting",
+  load: () => import("./mywaiting.js"),
+};
 const OWN_ICONS = [
   "M3.5 4h13v9h-13zM7.5 16.5h5M10 13v3.5",
   "M5 9h10v7.5H5zM7 9V6.5a3 3 0 0 1 6 0V9",
   "M2.5 10.5H6l2.5-6 3.5 11 2.5-5h3",
   "M6.5 13.2a3.2 3.2 0 1 0 0-6.4 3.2 3.2 0 0 0 0 6.4zM9.7 10H17M14.5 10v2.8",
+  "M10 16.5a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13zM10 6.5V10l2.5 2",
 ];
 const ME = "M10 9.5a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM4 16.5c.6-3 3-4.5 6-4.5s5.4 1.5 6 4.5";
 
 /** @type {Section[]} */
-const memberSections = own.map((page, at) => ({
+const memberSections = [...own, ownWaiting].map((page, at) => ({
   name: page.title,
   icon: OWN_ICONS[at],
   pages: [page],

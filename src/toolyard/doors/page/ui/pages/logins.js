@@ -1,7 +1,8 @@
 // Logins: at which servers with an address somebody is logged in, until when, and the way in and out.
+// Below them those that members have of their own.
 
 import { h } from "../lib/dom.js";
-import { heads, looking, top, under } from "../lib/bits.js";
+import { heads, looking, sheet, top, under } from "../lib/bits.js";
 import { ask, onPicture, order, segment } from "../lib/store.js";
 import { button, complain, confirmed, empty, light, link, say } from "../lib/parts.js";
 import { exact, visible } from "../lib/words.js";
@@ -17,11 +18,13 @@ const LOOK_MS = 1500; // while somebody logs in
 
 export function open(place) {
   let logins = null;
+  let theirs = []; // of members
   let looks = 0;
 
   async function load() {
     try {
-      ({ logins } = await ask("/auth"));
+      const answers = await Promise.all([ask("/auth"), ask("/member-logins")]);
+      [{ logins }, { logins: theirs }] = answers;
     } catch (error) {
       complain(error);
     }
@@ -103,6 +106,56 @@ export function open(place) {
     );
   }
 
+  async function revoke({ id, email, login }) {
+    const server = login.server || login.url;
+    const question = `End the login of ${email} at ${server}? Their next call there asks them to log in again.`;
+    if (!(await confirmed(question, "End login"))) return;
+    try {
+      await order("DELETE", `/member-logins/${segment(id)}`);
+      say(`The login of ${email} at ${server} is forgotten.`);
+    } catch (error) {
+      complain(error);
+    }
+    load();
+  }
+
+  function memberRow(row) {
+    const { id, email, login } = row;
+    return h(
+      "tr",
+      { key: `${id} ${login.server}` },
+      h("th", { scope: "row" }, visible(email)),
+      h(
+        "td",
+        { "data-label": "Server" },
+        login.server ? link(serverPath(login.server), visible(login.server)) : "no server",
+        under(visible(login.url)),
+      ),
+      h("td", { "data-label": "State" }, STATES[login.state]()),
+      h("td", { "data-label": "Expires" }, until(login)),
+      h(
+        "td",
+        { class: "number" },
+        button("End", () => revoke(row), {
+          "aria-label": `End the login of ${email} at ${login.server || login.url}`,
+        }),
+      ),
+    );
+  }
+
+  function ofMembers() {
+    if (!theirs.length) return null;
+    return sheet(
+      "Logins of members",
+      h(
+        "table",
+        { class: "stack" },
+        heads(["Member", "Server", "State", "Expires", ""]),
+        h("tbody", null, theirs.map(memberRow)),
+      ),
+    );
+  }
+
   function list() {
     if (!logins) return looking();
     const words = "Servers with an address are listed here; some of them want you to log in.";
@@ -121,5 +174,6 @@ export function open(place) {
   return () => [
     top("Logins", "Kept in the keyring, or in a private file where there is none."),
     h("div", { key: "list" }, list()),
+    h("div", { key: "members" }, ofMembers()),
   ];
 }

@@ -6,6 +6,7 @@ import { ask, onPicture, order, segment, state } from "../lib/store.js";
 import { button, complain, confirmed, empty, light, link, say, time } from "../lib/parts.js";
 import { visible } from "../lib/words.js";
 import { choice } from "../lib/editing.js";
+import { memberPath } from "../lib/paths.js";
 
 const ROLES = [
   ["member", "Member"],
@@ -100,7 +101,7 @@ export function open(place) {
       h(
         "th",
         { scope: "row" },
-        visible(name),
+        link(memberPath(member.key), visible(name)),
         isMe ? tag("you") : null,
         under(visible(member.name && member.name !== name ? member.name : member.subject)),
       ),

@@ -6,6 +6,7 @@ import { ask, listen, state } from "../lib/store.js";
 import { complain, fold } from "../lib/parts.js";
 import { copyable } from "../lib/copying.js";
 import { visible } from "../lib/words.js";
+import { clientLogins } from "../lib/clientlogins.js";
 import { sessionTable } from "../lib/sessiontable.js";
 
 const LOOK_MS = 5000; // clients come and go without a word
@@ -35,12 +36,14 @@ function commands(url) {
 export function open(place) {
   const url = `${location.origin}/mcp`;
   let sessions = null;
+  let clients = null;
   let looks = 0;
 
   async function load() {
     clearTimeout(looks);
     try {
-      ({ sessions } = await ask("/my/sessions"));
+      const asked = [ask("/my/sessions"), ask("/my/authorizations")];
+      [{ sessions }, { clients }] = await Promise.all(asked);
     } catch (error) {
       if (state.isLetIn) complain(error);
     }
@@ -103,5 +106,13 @@ export function open(place) {
       h("h2", null, "Connected now"),
       list(),
     ),
+    clients?.length
+      ? h(
+          "section",
+          { key: "logged-in", class: "card", "aria-label": "Logged in" },
+          h("h2", null, "Logged in"),
+          clientLogins(clients, "/my/authorizations", load, false),
+        )
+      : null,
   ];
 }

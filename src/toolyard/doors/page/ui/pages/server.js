@@ -7,7 +7,7 @@ import { button, code, empty, fold, link, run, spark, stateOf, time } from "../l
 import { bytes, count, ms, short, tokens, visible, whole } from "../lib/words.js";
 import { mend, problemWords } from "../lib/causes.js";
 import { outcome } from "../lib/outcome.js";
-import { differences } from "../lib/differences.js";
+import { differences, findings } from "../lib/differences.js";
 import { follow } from "../lib/log.js";
 import { Orders } from "../lib/orders.js";
 import { agentPath, toolPath } from "../lib/paths.js";
@@ -238,6 +238,7 @@ function trust({ mine, approve }) {
           "How it is started has changed; it is not started until you approve.",
         )
       : null,
+    findings((waits ? changes : finding).findings),
     shown.length
       ? differences(shown, waits ? approve : null)
       : h("p", null, waits ? "" : "Nothing differs from what was approved."),

@@ -258,7 +258,7 @@ function draw(place, find) {
         h("a", { class: isEmpty ? "button" : "button main", href: "/ui/add" }, "Add a server"),
       ),
     ),
-    strip(servers, state.figures, state.p95),
+    strip(servers, state.figures, state.p95, state.waiting),
     rest.length ? problems(rest, servers) : null,
     isEmpty ? nothing(find()) : null,
     servers.length ? table(servers, place.redraw) : null,
