@@ -174,7 +174,9 @@ def test_a_new_hub_starts_after_a_killed_one(home: Path) -> None:
         subprocess.run(toolyard("down"), env=env, capture_output=True, timeout=60)
 
 
-def test_hubs_started_at_once_end_in_one(home: Path) -> None:
+def test_hubs_started_at_once_end_in_one(
+    home: Path, record_property: Callable[[str, object], None]
+) -> None:
     env = environment(home)
     command = toolyard("up", "--detach", "--port", str(free_port()))
     starting = [
@@ -187,6 +189,7 @@ def test_hubs_started_at_once_end_in_one(home: Path) -> None:
         running = [p for p in psutil.process_iter() if _is_hub_of(p, home)]
         assert [p.pid for p in running] == [state["pid"]], said
         assert all("Traceback" not in text for text in said), said
+        record_property("figure", f"{len(starting)} hubs started at once, {len(running)} left")
     finally:
         subprocess.run(toolyard("down"), env=env, capture_output=True, timeout=60)
 

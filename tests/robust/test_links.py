@@ -79,7 +79,7 @@ async def test_after_the_grace_tools_leave_with_one_notification_and_return_with
             assert "one__echo" in await doors.tools()
             assert (await raw.event())["method"] == "notifications/tools/list_changed"
             assert await doors.tools() == set()
-            said = await doors.run("toolyard_call", server="one", tool="echo", arguments={})
+            said = await doors.run("toolyard_destroy", server="one", tool="echo", arguments={})
             assert "result" in said
             assert (await raw.event())["method"] == "notifications/tools/list_changed"
             assert "one__echo" in await doors.tools()

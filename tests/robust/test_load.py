@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -63,7 +64,7 @@ async def test_as_many_calls_are_under_way_as_the_reference_says_and_one_more_is
 
 
 async def test_1000_calls_of_50_clients_that_count_alike_are_never_crossed(
-    hub: RunningHub,
+    hub: RunningHub, record_property: Callable[[str, object], None]
 ) -> None:
     async def work(number: int) -> None:
         reader, writer = await asyncio.open_unix_connection(hub.socket, limit=1 << 20)
@@ -84,6 +85,7 @@ async def test_1000_calls_of_50_clients_that_count_alike_are_never_crossed(
     async with asyncio.TaskGroup() as group:
         for number in range(50):
             group.create_task(work(number))
+    record_property("figure", "1,000 answers to 50 clients that count alike, 0 crossed")
 
 
 def called(number: int, count: int) -> dict[str, Any]:
