@@ -15,7 +15,7 @@ SOURCES := src tests $(wildcard scripts) $(wildcard bench)
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help up test quick coverage test-clients first-call launchers test-executors test-fleet test-image test-k8s test-ui check format docs conformance bench instructions flows stress lock manifests clean
+.PHONY: help up test quick coverage test-clients first-call launchers test-executors test-fleet test-image test-k8s test-ui check format docs conformance bench instructions flows stress proof lock manifests clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,7 +41,7 @@ test-executors: $(VENV)/.dev ## run servers for real on docker, ssh and kubernet
 
 test-ui: $(VENV)/.dev ## the page in a real browser (TOOLYARD_SHOTS=FOLDER keeps pictures of it)
 	@PYTHON=$(BIN)/python scripts/browser.sh
-	@scripts/alone.sh $(BIN)/python -m pytest -m ui tests/ui $(ARGS)
+	@scripts/alone.sh $(BIN)/python -m pytest -m ui -n 2 $(BY_FILE) --durations 15 tests/ui $(ARGS)
 
 test-k8s: $(VENV)/.dev ## build a whole kubernetes once, start it, run servers and the chart in it, stop it
 	@PYTHON=$(BIN)/python scripts/kube/test.sh $(ARGS)
@@ -97,6 +97,9 @@ stress: $(VENV)/.dev ## the announce file in a storm of writers, servers shared 
 	@$(BIN)/python tests/stress/instances.py
 	@$(BIN)/python tests/stress/questions.py
 	@$(BIN)/python tests/stress/setup_interrupts.py
+
+proof: $(VENV)/.dev ## run the tests behind our promises, and report which held (ARGS=--short: in minutes; ARGS="D14 F1": some rows)
+	@$(BIN)/python scripts/proof.py $(ARGS)
 
 lock: ## resolve the dependencies again (ARGS=--upgrade for newer ones)
 	@PYTHON=$(PYTHON) scripts/lock.sh $(ARGS)

@@ -1,10 +1,12 @@
 """The instructions that one call costs the hub, counted by valgrind: the same on a busy machine.
 
-    python bench/instructions.py [--calls N] [--only modern] [--against PYTHON] [--json]
+    python bench/instructions.py [--calls N] [--only modern] [--members] [--against PYTHON] [--json]
 
 The hub runs under callgrind, of valgrind; its servers and clients run as they are. The counter is
 read before and after N calls, when the hub has come to rest. What it does once a second is left
 out.
+`--members` counts calls of somebody who comes in by their own name, too: beside the legacy client,
+which is the owner's, that is the price of identity.
 `--against` takes the interpreter of another checkout (`.venv/bin/python`) and counts its hub, too.
 Exit code 1 if a call costs more than there, 2 if something could not be counted.
 """
@@ -18,8 +20,8 @@ import re
 import shutil
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from signal import SIGUSR1
 from subprocess import PIPE
@@ -27,6 +29,7 @@ from typing import Any
 
 import uvloop
 from flows import modern_request
+from identity import admit_everybody, as_member, issuing
 from load import FIRST_ID, HELLO, LoadError, exchange
 from processes import (
     Running,
@@ -40,7 +43,7 @@ from processes import (
 
 CALLERS = 1  # with more of them, one turn of the loop serves now one call, now several
 CALLS = 1000  # whole batches of the history's, so that each run writes equally many
-START_SECONDS = 180.0
+START_SECONDS = 600.0
 CALLS_SECONDS = 900.0
 REST_SECONDS = 4.0  # on a busy machine a hub that has work may stand still for less
 AT_REST = 100_000  # instructions in that time of a hub that has nothing to do
@@ -139,6 +142,19 @@ async def legacy_callers(running: Running, tool: str, _python: str) -> AsyncIter
     yield [await caller() for _ in range(CALLERS)]
 
 
+def member_callers(
+    issuer: str,
+) -> Callable[[Running, str, str], AbstractAsyncContextManager[list[Call]]]:
+    """Clients as `legacy_callers`, of somebody who comes in with a token of an issuer."""
+
+    def callers(
+        running: Running, tool: str, python: str
+    ) -> AbstractAsyncContextManager[list[Call]]:
+        return legacy_callers(replace(running, target=as_member(running, issuer)), tool, python)
+
+    return callers
+
+
 @asynccontextmanager
 async def modern_callers(running: Running, tool: str, _python: str) -> AsyncIterator[list[Call]]:
     """Clients of the modern era, each with a connection of its own."""
@@ -209,6 +225,7 @@ class LineClient:
                 self._answers.pop(message["id"]).set_result(message)
 
 
+ISSUER = "TOOLYARD_ISSUER"
 CLIENTS = {"legacy": legacy_callers, "modern": modern_callers, "stdio": stdio_callers}
 SERVERS = {"http": "s00__echo", "stdio": "s01__echo"}
 
@@ -227,12 +244,16 @@ async def count(python: str, given: argparse.Namespace) -> dict[tuple[str, str],
     costs = {}
     with (
         http_upstreams(1, 0) as urls,
-        hub(urls, [stdio_upstream()], python, under_valgrind) as running,
+        issuing() as issuer,
+        hub(urls, [stdio_upstream()], python, under_valgrind, {ISSUER: issuer}) as running,
     ):
         await door_opens(running, START_SECONDS)
         await tools_arrive(running, 6, START_SECONDS)
+        if given.members:
+            await asyncio.to_thread(admit_everybody, running.target)
         running.process.send_signal(SIGUSR1)
-        for client, callers in CLIENTS.items():
+        members = {"member": member_callers(issuer)} if given.members else {}
+        for client, callers in (CLIENTS | members).items():
             for server, tool in SERVERS.items():
                 if given.only in f"{client} client, {server} server":
                     async with callers(running, tool, python) as calls:
@@ -263,6 +284,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--calls", type=int, default=CALLS)
     parser.add_argument("--only", default="", help="cases to count, by a part of their name")
+    parser.add_argument("--members", action="store_true", help="members' calls, too")
     parser.add_argument("--against", default="", help="the python of a checkout to compare with")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()

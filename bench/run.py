@@ -26,9 +26,12 @@ from apart import shared_or_not
 from cold import attach, cold_start
 from identity import with_and_without
 from idle import idle
+from interceptors import interceptors
 from load import LoadError, Tally, burst, churn, repeat
 from processes import Running, door_opens, http_upstreams, hub, relay, stdio_upstream, tools_arrive
+from search import searches
 from table import Row, judge_stdio, medians, show
+from telemetry import traced_or_not
 
 Work = Callable[[Running, float], Awaitable[Tally]]
 CALLERS = 16
@@ -112,24 +115,28 @@ def wanted(given: argparse.Namespace, work: str) -> bool:
     return not given.only or work in given.only.split(",")
 
 
+OF_THE_HUB: dict[str, Callable[[argparse.Namespace], Awaitable[list[Row]]]] = {
+    "apart": lambda given: shared_or_not(given.rounds, given.seconds),
+    "member": lambda given: with_and_without(given.rounds, given.seconds),
+    "interceptor": lambda given: interceptors(given.rounds, given.seconds),
+    "otel": lambda given: traced_or_not(given.rounds, given.seconds),
+    "cold": lambda given: cold_start(given.rounds),
+    "attach": lambda given: attach(given.rounds),
+    "idle": lambda given: idle(given.rounds),
+    "search": lambda given: searches(given.rounds, given.against),
+    "agent read": lambda given: read_lists(given.rounds),
+}
+
+
 async def run(given: argparse.Namespace) -> list[Row]:
     """Everything that was asked for."""
     rows: list[Row] = []
     for suite in SUITES:
         rows += await run_suite(suite, given)
     judge_stdio(rows)
-    if not given.without_hub and wanted(given, "apart"):
-        rows += await shared_or_not(given.rounds, given.seconds)
-    if not given.without_hub and wanted(given, "member"):
-        rows += await with_and_without(given.rounds, given.seconds)
-    if not given.without_hub and wanted(given, "cold"):
-        rows += await cold_start(given.rounds)
-    if not given.without_hub and wanted(given, "attach"):
-        rows += await attach(given.rounds)
-    if not given.without_hub and wanted(given, "idle"):
-        rows += await idle(given.rounds)
-    if not given.without_hub and wanted(given, "agent read"):
-        rows += await read_lists(given.rounds)
+    for work, measure in OF_THE_HUB.items():
+        if not given.without_hub and wanted(given, work):
+            rows += await measure(given)
     if wanted(given, "resolve"):
         rows += resolve_all(given.rounds)
     return rows
@@ -140,7 +147,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.5, help="length of one closed loop")
-    parser.add_argument("--only", default="", help="works to run: echo,list,apart,member,cold ...")
+    parser.add_argument(
+        "--only", default="", help="works to run: echo,list,apart,member,interceptor,otel ..."
+    )
     parser.add_argument("--without-hub", action="store_true", help="measure the relay alone")
     parser.add_argument("--against", default="", help="the python of a checkout to compare with")
     parser.add_argument("--json", action="store_true")

@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from toolyard.core.errors import ToolyardError
-from toolyard.core.model import NO_OFFERS, Command
+from toolyard.core.model import NO_OFFERS, Command, Offers, Peer
 from toolyard.executors.local import Local
 from toolyard.features.catalog.bundled_catalog import BUNDLED
 from toolyard.features.catalog.model import Definition
@@ -50,6 +50,16 @@ async def tools_of(definition: Definition) -> list[str]:
     Raises:
         ToolyardError: It cannot be started here.
     """
+    offers, _ = await look_at(definition, ("tools",))
+    return sorted(offer.key for offer in offers.tools)
+
+
+async def look_at(definition: Definition, kinds: tuple[str, ...]) -> tuple[Offers, Peer]:
+    """Start a server and return what it offers, and says of itself.
+
+    Raises:
+        ToolyardError: It cannot be started here.
+    """
     wanted = {v.name: made_up(v.name) for v in definition.authorization.variables if v.required}
     endpoint = expand(definition.endpoint, Lookup({**os.environ, **wanted}, None))
     if isinstance(endpoint, Command):
@@ -57,8 +67,7 @@ async def tools_of(definition: Definition) -> list[str]:
     local = Local()
     try:
         async with open_link(definition.name, endpoint, local, PATIENCE, LIMIT, None) as link:
-            offers = await list_offers(link, PATIENCE.list, NO_OFFERS, ("tools",))
-            return sorted(offer.key for offer in offers.tools)
+            return await list_offers(link, PATIENCE.list, NO_OFFERS, kinds), link.peer
     finally:
         await local.close()
 

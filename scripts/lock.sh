@@ -19,9 +19,9 @@ compile() {
   echo "wrote $out: $(grep -c '==' "$out") packages"
 }
 
-compile requirements/runtime.txt pyproject.toml --group build --extra docker --extra kubernetes --extra ssh --extra team "$@"
+compile requirements/runtime.txt pyproject.toml --group build --extra docker --extra kubernetes --extra otel --extra ssh --extra team "$@"
 # The runtime lock binds the development one, so that tests run what users get.
-compile requirements/dev.txt pyproject.toml --group dev --extra docker --extra kubernetes --extra ssh --extra team --constraint requirements/runtime.txt "$@"
+compile requirements/dev.txt pyproject.toml --group dev --extra docker --extra kubernetes --extra otel --extra ssh --extra team --constraint requirements/runtime.txt "$@"
 # What only the tests of the page, and only the site of the docs need: nobody else fetches it.
 compile requirements/ui.txt --group ui --constraint requirements/dev.txt "$@"
 compile requirements/docs.txt --group docs --constraint requirements/dev.txt "$@"

@@ -17,6 +17,9 @@ from pathlib import Path
 
 import click
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from scripts.promises import promises_part, read_figures, read_table
 from toolyard.command_line import root
 from toolyard.console.exits import MEANINGS
 from toolyard.core.known_clients import KNOWN_CLIENTS
@@ -24,7 +27,8 @@ from toolyard.core.problems import ProblemCode
 from toolyard.doors.cli.group import LazyGroup
 from toolyard.settings import HOME, SETTINGS, Settings
 
-PAGES = Path(__file__).resolve().parents[1] / "docs" / "reference"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGES = DOCS / "reference"
 BEGIN = "<!-- made by scripts/reference.py: begin -->"
 END = "<!-- made by scripts/reference.py: end -->"
 HEAD = """# Commands
@@ -215,6 +219,8 @@ def pages() -> dict[Path, str]:
     """Every page as it should be."""
     settings, exits = PAGES / "settings.md", PAGES / "exit-codes.md"
     quirks, problems = PAGES / "quirks.md", PAGES / "problems.md"
+    promises = DOCS / "explanation" / "promises.md"
+    promised = promises_part(read_table(), read_figures())
     return {
         PAGES / "cli.md": commands_page(),
         PAGES / "toolyard.1": man_page(root),
@@ -222,6 +228,7 @@ def pages() -> dict[Path, str]:
         exits: with_part(exits.read_text("utf-8"), exits_table()),
         quirks: with_part(quirks.read_text("utf-8"), quirks_table()),
         problems: with_part(problems.read_text("utf-8"), problems_table()),
+        promises: with_part(promises.read_text("utf-8"), promised),
     }
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from toolyard.core.open_pages import OpenPage
     from toolyard.core.ports import RecordSource
     from toolyard.operation import Operation
+    from toolyard.relay.guards import GuardMaker
     from toolyard.yard import Yard
 
 
@@ -62,6 +63,8 @@ class Feature:
     """A function that gives the feature's sources."""
     pages: str = ""
     """A function that gives the pages that need no token."""
+    guards: str = ""
+    """A function that gives what says which tools are guarded, and how."""
     commands: tuple[CliCommand, ...] = ()
     uses: tuple[Feature, ...] = ()
     """Features whose parts it works with; they are built before it."""
@@ -99,6 +102,13 @@ class Feature:
         if not self.pages:
             return ()
         make: Callable[[Yard], Sequence[OpenPage]] = load(self.package, self.pages)
+        return make(yard)
+
+    def make_guards(self, yard: Yard) -> Iterable[GuardMaker]:
+        """Build what guards calls of tools."""
+        if not self.guards:
+            return ()
+        make: Callable[[Yard], Iterable[GuardMaker]] = load(self.package, self.guards)
         return make(yard)
 
     def load_command(self, name: str) -> click.Command | None:

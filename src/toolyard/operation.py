@@ -173,8 +173,8 @@ class Operation(Generic[Order, Answer]):
     """The answer has a field `success`; so a refusal of the input says `success: false`."""
     from_picture: bool = False
     """The answer is the picture's, so the picture's revision is its version."""
-    tool: OwnTool | None = None
-    """The tool of the hub itself by which a model asks the same; the relay answers it, from what
+    tools: tuple[OwnTool, ...] = ()
+    """The tools of the hub itself by which a model asks the same; the relay answers them, from what
     the model's client sees."""
     role: Role = Role.KEEPER
     """The least role that may run it. What members may run is below `OWN_PATHS`, and is about
@@ -233,7 +233,7 @@ def operation(
 
 def own_tools(operations: Iterable[Operation[Any, Any]]) -> list[Offer]:
     """The tools of the hub itself that these operations describe."""
-    return [op.tool.offer(op.order) for op in operations if op.tool is not None]
+    return [tool.offer(op.order) for op in operations for tool in op.tools]
 
 
 def read_order(

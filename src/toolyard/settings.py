@@ -212,6 +212,24 @@ def _peer_address(text: str) -> str:
     return text
 
 
+def _export(text: str) -> str:
+    allowed = (
+        "file:///PATH, syslog+udp://HOST, syslog+tcp://HOST, syslog+unix:///PATH, or an http or "
+        "https address"
+    )
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError:
+        raise ValueError(allowed) from None
+    is_path = parts.scheme in ("file", "syslog+unix") and parts.path.startswith("/")
+    is_host = parts.scheme in ("syslog+udp", "syslog+tcp", "http", "https") and parts.hostname
+    is_path = is_path and not parts.netloc
+    if not (is_path or is_host) or not _is_visible(text):
+        raise ValueError(allowed)
+    return text
+
+
 def _database(text: str) -> str:
     if not text.startswith(("postgresql://", "postgres://")) or "\0" in text:
         raise ValueError("an address like postgresql://USER@HOST/DATABASE")
@@ -288,6 +306,7 @@ class Settings:
     history_rows: int = 100_000
     history_days: int = 30
     history_bodies: Switch = "off"
+    history_export: str = field(default="", repr=False)
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
     log_level: LogLevel = "info"
@@ -552,6 +571,14 @@ SETTINGS: Final = (
         "history_bodies",
         _one_of(*get_args(Switch)),
         "Whether arguments and results are kept too, without their secrets; `replay` needs them.",
+    ),
+    Setting(
+        "history_export",
+        _export,
+        "Where calls and orders go as they happen, as lines of JSON: `file:///PATH`, "
+        "`syslog+udp://HOST:514`, `syslog+tcp://HOST:514`, `syslog+unix:///dev/log`, or the `http` "
+        "or `https` address of a collector.",
+        is_secret=True,
     ),
     Setting(
         "allowed_hosts",

@@ -22,6 +22,11 @@ class Tasks:
         self.is_closed = False
         """True once nothing starts any more."""
 
+    @property
+    def count(self) -> int:
+        """The number of tasks that are under way."""
+        return len(self._tasks)
+
     def start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any] | None:
         """Run `work` as a task of this owner; nothing starts once it is closed."""
         if self.is_closed:

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -89,7 +89,9 @@ def state(folder: Path) -> dict | None:
 
 
 @pytest.mark.parametrize("how", ["first", "add", "remove"])
-def test_a_kill_at_any_system_call_leaves_the_old_or_the_new_file(folder: Path, how: str) -> None:
+def test_a_kill_at_any_system_call_leaves_the_old_or_the_new_file(
+    folder: Path, how: str, record_property: Callable[[str, object], None]
+) -> None:
     entry = {"name": "old", "pid": os.getpid()}
     old = None if how == "first" else {"version": "1.0", "servers": {"old": entry}}
     verb = "remove" if how == "remove" else "add"
@@ -113,7 +115,8 @@ def test_a_kill_at_any_system_call_leaves_the_old_or_the_new_file(folder: Path, 
     with ThreadPoolExecutor(2) as pool:
         outcomes = list(pool.map(kill_at, range(len(sweep))))
 
-    print(f"{how}: {len(sweep)} points, {sum(after == new for _, after in outcomes)} with the new")
+    later = sum(after == new for _, after in outcomes)
+    record_property("figure", f"announce file, {how}: {len(sweep)} kills, {later} with the new")
     assert all(code == -9 for code, _ in outcomes), [*zip(sweep, outcomes, strict=True)]
     assert all(after in (old, new) for _, after in outcomes), [*zip(sweep, outcomes, strict=True)]
     assert {json.dumps(after) for _, after in outcomes} == {json.dumps(old), json.dumps(new)}

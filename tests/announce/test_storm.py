@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,10 +17,12 @@ def folder() -> Iterator[Path]:
         yield folder
 
 
-def test_a_storm_of_processes_and_kills_loses_nothing_and_tears_nothing(folder: Path) -> None:
+def test_a_storm_of_processes_and_kills_loses_nothing_and_tears_nothing(
+    folder: Path, record_property: Callable[[str, object], None]
+) -> None:
     outcome = announce_storm.storm(folder, processes=16, changes=4000, kills=40, limit=60)
 
-    print(outcome)
+    record_property("figure", str(outcome))
     assert outcome.changes >= 1000
     assert outcome.kills >= 10
     assert outcome.amid > 0, "some must die while they write"
@@ -29,10 +31,12 @@ def test_a_storm_of_processes_and_kills_loses_nothing_and_tears_nothing(folder: 
     assert outcome.left == 0, "the next writer removes what killed ones left"
 
 
-def test_without_the_lock_the_same_storm_loses_entries(folder: Path) -> None:
+def test_without_the_lock_the_same_storm_loses_entries(
+    folder: Path, record_property: Callable[[str, object], None]
+) -> None:
     with announce_storm.without_lock():
         outcome = announce_storm.storm(folder, processes=16, changes=2500, kills=0, limit=20)
 
-    print(outcome)
+    record_property("figure", f"without the lock: {outcome.lost} of {outcome.changes} lost")
     assert outcome.lost > 0, "a test that cannot fail proves nothing"
     assert outcome.unreadable == 0, "even then every file is whole"

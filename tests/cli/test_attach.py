@@ -50,15 +50,24 @@ def client(*words: str, cwd: Path | None = None) -> Iterator[subprocess.Popen[by
 
 
 def accept(door: socket.socket) -> socket.socket:
-    connection, _ = door.accept()
-    connection.settimeout(60)
-    return connection
+    """A client that speaks: one whose hub hung up looks in a few times, and says nothing.
+
+    It waits for the process to go, but the hub before and the next one are this process.
+    """
+    while True:
+        connection, _ = door.accept()
+        connection.settimeout(60)
+        if connection.recv(1, socket.MSG_PEEK):
+            return connection
+        connection.close()
 
 
 def read_line(connection: socket.socket) -> bytes:
     line = b""
     while not line.endswith(b"\n"):
-        line += connection.recv(1)
+        letter = connection.recv(1)
+        assert letter, f"the client hung up after {line!r}"
+        line += letter
     return line
 
 

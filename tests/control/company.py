@@ -74,10 +74,12 @@ class Agent:
         return await self.ask("tools/call", {"name": tool, "arguments": arguments})
 
     async def stable(self, server: str, tool: str, /, **arguments: Any) -> Json:
-        """Call a tool through the stable entry; the result."""
+        """Call a tool through the stable entry of its risk; the result."""
         asked = {"server": server, "tool": tool, "arguments": arguments}
-        said = await self.ask("tools/call", {"name": "toolyard_call", "arguments": asked})
-        return said["result"]
+        rows = [row for row in await self.found() if (row["server"], row["tool"]) == (server, tool)]
+        name = rows[0]["callTool"] if rows else "toolyard_read"
+        said = await self.ask("tools/call", {"name": name, "arguments": asked})
+        return said.get("result") or {"isError": True, **said["error"]}
 
     async def status(self) -> Json:
         """What `toolyard_status` says."""

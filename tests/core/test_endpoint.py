@@ -10,6 +10,8 @@ from toolyard.core.endpoint import Command, Url, fingerprint, is_address, write_
 from toolyard.core.endpoint_fields import read_endpoint, read_timeout, write_timeout
 from toolyard.core.errors import ConfigError
 from toolyard.core.fields import LONGEST_TEXT, MOST, FaultsError
+from toolyard.core.model import MEMBER_LOGIN
+from toolyard.core.server_entries import read_entry
 
 COMMAND = Command(("npx", "-y", "thing"), (("B", "ü"), ("A", "${T}")), "/d")
 ADDRESS = Url("https://h/mcp", "sse", (("X-Key", "k"),))
@@ -156,3 +158,18 @@ def test_a_timeout_is_in_seconds_or_milliseconds_and_at_most_a_day(
 def test_what_is_no_time_is_refused(value: Any) -> None:
     with pytest.raises(FaultsError, match="not a number above 0"):
         read_timeout(value)
+
+
+@pytest.mark.parametrize("missing", ["client_id", "issuer"])
+def test_who_is_vouched_for_needs_a_client_and_an_issuer(missing: str) -> None:
+    whole = {"grant": "identity", "client_id": "hub", "issuer": "https://auth.example"}
+    auth = {name: text for name, text in whole.items() if name != missing}
+    assert any("identity" in text for _, text in faults({"url": "https://h/", "auth": auth}))
+    url = read_endpoint({"url": "https://h/", "auth": whole})
+    assert read_endpoint(write_endpoint(url)) == url
+
+
+def test_a_server_that_the_issuer_vouches_at_is_of_members() -> None:
+    entry = {"url": "https://h/", "auth": {"grant": "exchange"}}
+    assert read_entry(entry).login == MEMBER_LOGIN
+    assert read_entry({"url": "https://h/", "auth": {"other": "x"}}).login == ""

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from mcp_types import _v2025_11_25 as legacy
 from mcp_types import _v2026_07_28 as modern
@@ -119,6 +119,7 @@ def check(kind: str, raw: bytes, era: int) -> None:
 
 @pytest.mark.slow
 @examples(300)
+@example(("resources", Offer("a://b", b'{"size":0.0,"uri":"a://b","x-other":1}')))
 @given(offers(sloppy=True))
 def test_every_offer_is_made_to_fit_both_eras(offered: tuple[str, Offer]) -> None:
     kind, offer = offered

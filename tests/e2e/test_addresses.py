@@ -172,7 +172,7 @@ async def test_what_a_newcomer_says_leads_to_the_newcomer(
             (message,) = (await client.result("prompts/get", {"name": "abe__show"}))["messages"]
             assert message["content"]["resource"]["uri"] == "ui://abe+app/main"
             stable = {"server": "abe", "tool": "app"}
-            assert (await client.call("toolyard_call", stable))["content"][0] == link
+            assert (await client.call("toolyard_destroy", stable))["content"][0] == link
             assert (await client.call("zed__app"))["content"][0]["uri"] == PAGE
 
 
@@ -291,7 +291,7 @@ async def test_a_link_can_be_read_by_whom_it_was_given_to(
                 assert await read(client, uri) == "of one"
                 await other.fault("resources/read", {"uri": uri})
             stable = {"server": "two", "tool": "give"}
-            (link,) = (await other.call("toolyard_call", stable))["content"]
+            (link,) = (await other.call("toolyard_destroy", stable))["content"]
             assert await read(other, link["uri"]) == "of two"
             await client.fault("resources/read", {"uri": link["uri"]})
 

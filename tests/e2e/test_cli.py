@@ -342,20 +342,19 @@ def test_the_doctor_says_at_once_what_is_wrong_with_a_new_server() -> None:
     assert "no-such-program" in examined.stdout
 
 
-def test_the_first_answer_comes_within_150_ms_of_an_empty_python() -> None:
+def test_the_first_answer_comes_within_eight_times_an_empty_python() -> None:
     with spawn("mcp") as first:
         ask(first, HELLO)
-        extra = 1.0
         base = attached = 1e9
         for _ in range(20):  # on a busy machine, one quiet moment has to come by
             base = min(base, _run_nothing())
             attached = min(attached, _run_attached())
-            extra = attached - base
-            if extra < 0.150:
+            if attached < 8 * base:
                 break
         first.communicate("", timeout=60)
 
-    assert extra < 0.150
+    print(f"first answer {attached * 1000:.0f} ms, an empty Python {base * 1000:.0f} ms")
+    assert attached < 8 * base
 
 
 def _run_attached() -> float:

@@ -164,6 +164,68 @@ async def test_forms_alone_do_not_send_users_to_pages(yard: RunningHub) -> None:
         assert (await client.fault("tools/call", params))["code"] == -32021
 
 
+def refused_for(page: str, *more: Json) -> Json:
+    """The arguments of a call that a legacy server refuses once, until a page is opened."""
+    listed = [{"mode": "url", "url": page, "message": "Please log in", "elicitationId": "e1"}]
+    data = {"elicitations": [*listed, *more]}
+    return {"code": -32042, "message": "log in first", "data": data, "once": page}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("server", LEGACY_SERVERS)
+async def test_a_page_that_a_legacy_server_wants_opened_becomes_a_question(
+    yard: RunningHub, server: str, door: str
+) -> None:
+    page = f"https://example.com/{server}/{door}"
+    async with talking(yard, "modern", door) as client:
+        result = await client.call(f"{server}__error", refused_for(page))
+        assert text_of(result) == "not refused again"
+        (asked,) = client.asked
+        assert asked["params"] == {"mode": "url", "url": page, "message": "Please log in"}
+
+
+async def test_a_page_that_is_declined_ends_the_call(yard: RunningHub) -> None:
+    arguments = refused_for("https://example.com/declined")
+    del arguments["once"]
+    async with talking(yard, "modern") as client:
+        client.answers = {**client.answers, "elicitation/create": {"action": "decline"}}
+        result = await client.call("old__error", arguments)
+        assert (result["isError"], text_of(result)) == (True, "log in first (you declined)")
+        assert len(client.asked) == 1
+
+
+async def test_a_client_that_opens_no_pages_is_given_the_address(yard: RunningHub) -> None:
+    page = "https://example.com/by-hand"
+    async with talking(yard, "modern", capabilities={"elicitation": {"form": {}}}) as client:
+        result = await client.call("old__error", refused_for(page))
+        assert result["isError"]
+        said = f"log in first. Open {page} in a browser, then call again."
+        assert text_of(result) == said
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"mode": "url", "url": "javascript:alert(1)"}, {"mode": "form"}, {"mode": "url"}, {}],
+)
+async def test_an_error_that_lists_no_proper_page_stays_an_error(
+    yard: RunningHub, more: Json
+) -> None:
+    arguments = refused_for("https://example.com/half", more)
+    del arguments["once"]
+    async with talking(yard, "modern") as client:
+        params = {"name": "old__error", "arguments": arguments}
+        fault = await client.fault("tools/call", params)
+        assert (fault["code"], fault["data"]) == (-32042, arguments["data"])
+
+
+async def test_a_legacy_client_gets_the_error_as_it_is(yard: RunningHub) -> None:
+    arguments = refused_for("https://example.com/legacy")
+    async with talking(yard, "legacy") as client:
+        params = {"name": "old__error", "arguments": arguments}
+        fault = await client.fault("tools/call", params)
+        assert (fault["code"], fault["data"]) == (-32042, arguments["data"])
+
+
 async def test_a_parked_call_ends_with_its_client(yard: RunningHub) -> None:
     before = len(yard.events("old", "cancelled"))
     async with talking(yard, "modern", name="forgetful") as client:

@@ -78,4 +78,4 @@ async def test_the_hubs_own_tools_have_schemas_that_every_model_takes(
     place = ["-e", f"TOOLYARD_HOME={home}", "-e", f"PYTHONPATH={source}"]
     asked = ["--method", "tools/list", "--strict"]
     result = await inspect([*inspector, command, *place, *words, *asked], home)
-    assert "toolyard_call" in [tool["name"] for tool in result["tools"]]
+    assert "toolyard_destroy" in [tool["name"] for tool in result["tools"]]

@@ -19,6 +19,7 @@ from tests.e2e.talk import ACKNOWLEDGED, Json, text_of
 
 LISTS = [f"notifications/{kind}/list_changed" for kind in ("tools", "prompts", "resources")]
 GATED = Path(__file__).with_name("gated.py")
+DYING = Path(__file__).with_name("dying_hub.py")
 NOTE = "note://stub/counter"
 
 
@@ -149,6 +150,24 @@ async def test_an_answer_to_the_question_of_a_hub_that_ended_goes_nowhere(
         await reply(held[1])
 
         assert "Bob" in text_of((await asking)["result"])
+
+
+async def test_nothing_is_given_to_a_hub_that_is_dying(yard: Background) -> None:
+    yard.run("down")
+    got = yard.home / "got.txt"
+    dying = await asyncio.create_subprocess_exec(
+        *(sys.executable, str(DYING), str(yard.home / "run" / "hub.sock"), str(got)),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert dying.stdout
+    await dying.stdout.readline()
+
+    async with attached(yard) as talk:
+        await hears_of_lists(talk)
+        assert text_of(await talk.call("stub__echo", {"text": "by the next"})) == "by the next"
+
+    assert await dying.wait() == 0
+    assert got.read_text() == ""
 
 
 async def test_a_hub_that_was_stopped_stays_so_until_it_is_needed(yard: Background) -> None:

@@ -65,7 +65,7 @@ async def test_the_variables_of_a_profile_reach_programs_that_run_for_its_client
                 for each in (tenant, another):
                     assert text_of(await each.call("one__env", asked)) == "acme"
                     stable = {"server": "one", "tool": "env", "arguments": asked}
-                    assert text_of(await each.call("toolyard_call", stable)) == "acme"
+                    assert text_of(await each.call("toolyard_destroy", stable)) == "acme"
                 assert text_of(await plain.call("one__env", asked)) == ""
             rows = control(hub, "GET", "/api/v1/instances")[1]["instances"]
             assert sorted(row["profile"] for row in rows) == ["", "acme"]

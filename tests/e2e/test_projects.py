@@ -84,7 +84,7 @@ async def test_clients_of_two_projects_each_see_their_own_server_by_its_own_name
                 await sees(client, "adder")
                 assert str(project) in text_of(await client.call("adder__where"))
                 order = {"server": "adder", "tool": "where", "arguments": {}}
-                assert str(project) in text_of(await client.call("toolyard_call", order))
+                assert str(project) in text_of(await client.call("toolyard_destroy", order))
                 assert text_of(await client.call("toolyard_status")).count("adder") == 1
 
 

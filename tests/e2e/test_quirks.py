@@ -115,19 +115,19 @@ async def test_no_more_tools_are_listed_than_the_client_takes(met: Any) -> None:
     async with met(CURSOR) as client:
         names = await names_of(client)
         assert len(names) == 80
-        assert [name.startswith("toolyard_") for name in names[:8]] == [True] * 7 + [False]
-        assert names[7] == "many__tool_89"
+        assert [name.startswith("toolyard_") for name in names[:10]] == [True] * 9 + [False]
+        assert names[9] == "many__tool_89"
         assert "many__tool_88" not in names
         said = await instructions(client)
         assert "Only 80 of " in said
-        assert "toolyard_call" in said.rsplit("Only 80", 1)[1]
+        assert "callTool" in said.rsplit("Only 80", 1)[1]
 
 
 async def test_what_is_not_listed_can_be_called_all_the_same(met: Any) -> None:
     async with met(CURSOR) as client:
         assert "many__tool_88" not in await names_of(client)
         asked = {"server": "many", "tool": "tool_88", "arguments": {"text": "hello"}}
-        assert "hello" in text_of(await client.call("toolyard_call", asked))
+        assert "hello" in text_of(await client.call("toolyard_destroy", asked))
         assert "hello" in text_of(await client.call("many__tool_88", {"text": "hello"}))
 
 
@@ -222,7 +222,7 @@ async def test_structured_content_that_was_promised_stays_whole(met: Any) -> Non
 async def test_results_of_the_hubs_own_tools_are_cut_too(met: Any) -> None:
     async with met(CODEX) as client:
         asked = {"server": "large", "tool": "lines", "arguments": {}}
-        assert "cut by toolyard" in text_of(await client.call("toolyard_call", asked))
+        assert "cut by toolyard" in text_of(await client.call("toolyard_destroy", asked))
         found = await client.call("toolyard_tools", {"limit": 500})
         assert size_of(found) <= CAP
 

@@ -71,7 +71,7 @@ async def test_it_lists_calls_reads_and_completes(
     async with client_of(everything, mode, door) as client:
         assert client.session.protocol_version == VERSIONS[mode]
         names = [tool.name for tool in (await client.list_tools()).tools]
-        assert {"past__test_echo", "present__test_echo", "toolyard_call"} <= set(names)
+        assert {"past__test_echo", "present__test_echo", "toolyard_destroy"} <= set(names)
         for server in ("past", "present"):
             answer = await client.call_tool(f"{server}__test_echo", {"message": "hi"})
             assert said(answer) == "hi"

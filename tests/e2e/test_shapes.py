@@ -95,7 +95,7 @@ async def test_a_legacy_client_gets_in_an_object_what_is_none(
         for name in ("now__numbers", "now__loose"):
             assert (await client.call(name))["structuredContent"] == {"result": [1]}
         params = {"server": "now", "tool": "numbers"}
-        called = await client.call("toolyard_call", params)
+        called = await client.call("toolyard_destroy", params)
         assert called["structuredContent"] == {"result": [1]}
 
 
@@ -124,7 +124,7 @@ async def test_a_tool_that_nobody_can_call_is_left_out_alone(shapes: RunningHub,
         assert {f"sloppy__{name}" for name in SLOPPY} <= set(names)
         assert "sloppy__useless" not in names
         params = {"server": "sloppy", "tool": "useless"}
-        said = await client.call("toolyard_call", params)
+        said = await client.call("toolyard_destroy", params)
         assert said["isError"] and "inputSchema is not of type object" in text_of(said)
     (problem,) = [p for p in shapes.status()["problems"] if p["code"] == "tool-shape"]
     assert problem["subject"] == "sloppy@configured"

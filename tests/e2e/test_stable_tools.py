@@ -11,7 +11,14 @@ from tests.e2e.conftest import Connect
 from tests.e2e.hub import RunningHub, new_home, running_hub, stdio_stub
 from tests.e2e.talk import Json, Talk, talking, text_of
 
-OWN = ["toolyard_status", "toolyard_tools", "toolyard_call", "toolyard_refresh"]
+OWN = [
+    "toolyard_status",
+    "toolyard_tools",
+    "toolyard_read",
+    "toolyard_write",
+    "toolyard_destroy",
+    "toolyard_refresh",
+]
 
 
 async def call(client: Talk, server: str, tool: str, arguments: Json | None = None) -> Json:
@@ -19,7 +26,7 @@ async def call(client: Talk, server: str, tool: str, arguments: Json | None = No
     named: Json = {"server": server, "tool": tool}
     if arguments is not None:
         named["arguments"] = arguments
-    return await client.call("toolyard_call", named)
+    return await client.call("toolyard_destroy", named)
 
 
 def theirs(tools: list[Json]) -> list[str]:
@@ -33,8 +40,8 @@ def theirs(tools: list[Json]) -> list[str]:
 async def test_the_hubs_own_tools_come_first_in_every_list(connect: Connect) -> None:
     async with connect() as client:
         tools = (await client.result("tools/list"))["tools"]
-        assert [tool["name"] for tool in tools[:4]] == OWN
-        assert all(tool["inputSchema"]["type"] == "object" for tool in tools[:4])
+        assert [tool["name"] for tool in tools[:6]] == OWN
+        assert all(tool["inputSchema"]["type"] == "object" for tool in tools[:6])
 
 
 async def test_the_instructions_tell_a_model_how_to_go_on(yard: RunningHub) -> None:
@@ -101,7 +108,7 @@ async def test_an_unknown_server_is_answered_with_those_there_are(connect: Conne
     async with connect() as client:
         for tool, arguments in (
             ("toolyard_tools", {"server": "clok"}),
-            ("toolyard_call", {"server": "clok", "tool": "show"}),
+            ("toolyard_destroy", {"server": "clok", "tool": "show"}),
         ):
             result = await client.call(tool, arguments)
             assert result["isError"]
@@ -115,10 +122,10 @@ async def test_a_call_by_server_and_tool_gives_the_same_answer(
     connect: Connect, server: str
 ) -> None:
     async with connect() as client:
-        through = await call(client, server, "rich", {})
+        named: Json = {"server": server, "tool": "rich", "arguments": {}}
+        through = await client.call("toolyard_read", named)
         assert through == await client.call(f"{server}__rich")
-        named = {"server": server, "tool": "rich", "arguments": None}
-        assert through == await client.call("toolyard_call", named)
+        assert through == await client.call("toolyard_read", {**named, "arguments": None})
 
 
 async def test_questions_and_progress_pass_the_stable_entry_too(
@@ -127,7 +134,7 @@ async def test_questions_and_progress_pass_the_stable_entry_too(
     async with connect() as client:
         assert json.loads(text_of(await call(client, server, "ask")))["action"] == "accept"
         named = {"server": server, "tool": "progress", "arguments": {"n": 2}}
-        await client.call("toolyard_call", named, meta={"progressToken": "mine"})
+        await client.call("toolyard_destroy", named, meta={"progressToken": "mine"})
         notes = await client.wait_heard("notifications/progress", 2)
         assert {note["progressToken"] for note in notes} == {"mine"}
 
@@ -142,7 +149,7 @@ async def test_an_unknown_tool_is_answered_with_the_closest_names(connect: Conne
 async def test_a_call_that_names_nothing_is_told_what_it_lacks(connect: Connect) -> None:
     async with connect() as client:
         for wrong in ({}, {"server": "old"}, {"server": 1, "tool": "echo"}):
-            result = await client.call("toolyard_call", wrong)
+            result = await client.call("toolyard_destroy", wrong)
             assert result["isError"]
             assert "needs a server and a tool" in text_of(result)
 

@@ -63,7 +63,7 @@ async def test_a_task_may_begin_behind_the_stable_tool(everything: RunningHub) -
     async with talking(everything, "modern", capabilities=ABLE) as client:
         inner = {"seconds": 0, "label": "it"}
         asked = {"server": "present", "tool": "slow_compute", "arguments": inner}
-        task = await until(client, await begin(client, "toolyard_call", **asked), "completed")
+        task = await until(client, await begin(client, "toolyard_destroy", **asked), "completed")
         assert text_of(task["result"]) == "it took 0 s"
 
 

@@ -180,6 +180,9 @@ async def members(record: Recorder) -> None:
         await yard.ask("DELETE", "/api/v1/my/sessions/none")
         await yard.ask("GET", "/api/v1/sessions")
         await yard.ask("DELETE", "/api/v1/sessions/none")
+        for kind in ("authorizations", "my/authorizations", "member-logins"):
+            await yard.ask("GET", f"/api/v1/{kind}")
+            await yard.ask("DELETE", f"/api/v1/{kind}/none")
         await yard.ask("GET", "/api/v1/my/secrets")
         await yard.ask("GET", "/api/v1/my/logins")
         await yard.ask("POST", "/api/v1/my/logins/one/login")
@@ -208,6 +211,56 @@ async def marks(record: Recorder) -> None:
         await yard.ask("POST", path, {"server": "one", "tool": "echo"})
         await yard.ask("PUT", f"{path}/two@configured", {"tools": {"echo": "write"}})
         await yard.ask("GET", path)
+
+
+async def rules(record: Recorder) -> None:
+    """The calls that wait for a yes, or are refused."""
+    path, waiting = "/api/v1/rules", "/api/v1/waiting-calls"
+    async with record.yard(servers()) as yard:
+        test = {"path": "text", "glob": "hello*"}
+        await yard.ask("PUT", f"{path}/loud", {"tools": ["one/echo"], "arguments": [test]})
+        await yard.ask("PUT", f"{path}/no", {"says": "refuse", "tier": "destroy"})
+        await yard.ask("PUT", f"{path}/odd", {"says": "perhaps"})
+        await yard.ask("GET", path)
+        order = {"server": "two", "tool": "echo", "arguments": {"text": "x"}}
+        await yard.ask("POST", "/api/v1/call", order)
+        await yard.ask("DELETE", f"{path}/no")
+        await yard.ask("DELETE", f"{path}/no")
+        await yard.ask("GET", waiting)
+        await yard.ask("POST", f"{waiting}/none", {"answer": "yes"})
+        await yard.ask("POST", f"{waiting}/none", {"answer": "perhaps"})
+        await yard.ask("GET", "/api/v1/my/waiting-calls")
+        await yard.ask("POST", "/api/v1/my/waiting-calls/none", {"answer": "no"})
+
+
+async def interceptors(record: Recorder) -> None:
+    """What looks at calls on their way."""
+    path = "/api/v1/interceptors"
+    async with record.yard(servers()) as yard:
+        await yard.ask("PUT", f"{path}/masks", {"tools": ["one"], "mask": {"kinds": ["email"]}})
+        fix = {"text": {"fix": "hello"}}
+        await yard.ask("PUT", f"{path}/fixes", {"tools": ["two/echo"], "arguments": fix})
+        await yard.ask("PUT", f"{path}/odd", {"tools": ["two"]})
+        await yard.ask("GET", path)
+        sample = {"result": {"content": [{"type": "text", "text": "ann@example.com"}]}}
+        await yard.ask("POST", f"{path}/masks/test", sample)
+        await yard.ask("POST", f"{path}/none/test", sample)
+        await yard.ask("DELETE", f"{path}/fixes")
+        await yard.ask("DELETE", f"{path}/fixes")
+
+
+async def limits(record: Recorder) -> None:
+    """How much callers may use."""
+    path = "/api/v1/limits"
+    order = {"name": "fair", "server": "one", "tool": "*", "calls": 1, "seconds": 3600}
+    async with record.yard(servers()) as yard:
+        await yard.ask("POST", path, order)
+        await yard.ask("POST", path, {"name": "fair", "server": "none", "calls": 1})
+        await yard.ask("POST", path, {"name": "fair"})
+        await yard.ask("PUT", f"{path}/ci", {"token": "ci", "concurrent": 2})
+        await yard.ask("GET", path)
+        await yard.ask("DELETE", f"{path}/fair")
+        await yard.ask("DELETE", f"{path}/fair")
 
 
 async def transfer(record: Recorder) -> None:

@@ -20,11 +20,13 @@ from toolyard import __version__
 ROOT = Path(__file__).resolve().parents[2]
 WIDTH = 100
 
-NUMBERS = frozenset("answered expires_at memory memory_bytes pid port revision since size".split())
+NUMBERS = frozenset(
+    "answered expires_at memory memory_bytes pid port revision seals since size".split()
+)
 """The fields whose numbers are of one run, unless they are zero."""
 DURATIONS = frozenset(
-    "all_p50_ms all_p95_ms first_answer_ms ms p50_ms p95_ms person_at_ms person_ms seconds start_ms"
-    " uptime_s".split()
+    "all_p50_ms all_p95_ms first_answer_ms milliseconds ms p50_ms p95_ms person_at_ms person_ms"
+    " seconds start_ms uptime_s".split()
 )
 """The fields that say how long something took, which may round to zero."""
 

@@ -196,6 +196,7 @@ async def history(record: Recorder) -> None:
         await yard.ask("GET", f"/api/v1/history?before={page['next']}&outcome=ok")
         await yard.ask("GET", "/api/v1/history?since=whenever")
         await yard.ask("GET", "/api/v1/history/stats?server=one")
+        await yard.ask("GET", "/api/v1/history/check")
         await yard.ask("GET", "/api/v1/history/timeline?since=1w&buckets=1&by=agent")
         await yard.ask("GET", "/api/v1/history/timeline?by=tool")
         last, second = (call["id"] for call in page["calls"])

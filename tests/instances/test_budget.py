@@ -45,7 +45,7 @@ async def test_a_call_under_way_keeps_its_process_and_the_newcomer_is_refused(ho
 
         await yard.doors.until(sleeps)
         fault = await two.fault("tools/call", {"name": "own__counter", "arguments": {}})
-        assert "1 servers run, and 1 may" in fault["message"], fault
+        assert "1 server runs, and 1 may" in fault["message"], fault
         assert text_of(await sleeping) == "slept"
         assert await count(two) == 1, "once the call is over there is room"
 
@@ -97,7 +97,7 @@ async def test_a_token_whose_servers_are_all_at_work_is_told_so_and_others_are_n
 
         await yard.doors.until(works)
         fault = await two.fault("tools/call", {"name": "own__counter", "arguments": {}})
-        assert "1 servers run for the sessions of this token, and 1 may" in fault["message"]
+        assert "1 server runs for the sessions of this token, and 1 may" in fault["message"]
         assert "raise instance_limit" in fault["message"]
         assert await count(line) == 1, "a stdio client counts for itself"
         await one.cancel(message["id"], working)

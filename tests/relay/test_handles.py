@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -33,6 +34,15 @@ class Line:
 
     async def ask_others(self, request: ClientRequest) -> list[Message]:
         return []
+
+    async def ask_about_waiting(self, order: bytes) -> list[Message]:
+        return []
+
+    def tell_of_waiting(self, members: Sequence[str]) -> None:
+        self.reached.append("all")
+
+    def is_known(self, replica: str) -> bool:
+        return True
 
     def tell_others(self, session: Session, notice: Message) -> None:
         self.reached.append("all")

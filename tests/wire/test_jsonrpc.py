@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Raw
 
 from tests.examples import examples
 from toolyard.wire import jsonrpc
@@ -281,3 +282,28 @@ def test_a_message_too_long_to_be_read_is_known_by_its_ends(
 ) -> None:
     raw = message.replace("LONG", '"text":"%s"' % ("id" * 4000)).encode()
     assert jsonrpc.glimpse(raw[:1024], raw[-1024:]) == (id_, is_answer)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [b'{"code":-32000,"message":"no"}', b'{"code":1,"message":"m","data":[{"a":[1]}],"more":true}'],
+)
+def test_an_error_in_the_right_form_stays_the_bytes_it_was(error: bytes) -> None:
+    assert bytes(jsonrpc.well_formed(Raw(error))) == error
+
+
+@pytest.mark.parametrize("error", [b'"text"', b"[1]", b"1", b'{"code":"1","message":"m"}', b"{}"])
+def test_an_error_in_another_form_is_quoted(error: bytes) -> None:
+    fault = json.loads(bytes(jsonrpc.well_formed(Raw(error))))
+    assert fault == {"code": 0, "message": error.decode()}
+
+
+def test_of_a_long_error_in_another_form_the_beginning_is_quoted() -> None:
+    quoted = bytes(jsonrpc.well_formed(Raw(b'"%b"' % ("é" * 100_000).encode())))
+    assert len(quoted) < 3000 and json.loads(quoted)["message"].startswith('"éé')
+
+
+def test_what_is_not_utf_8_is_marked_and_all_else_is_the_very_same() -> None:
+    for raw in (b'{"a":1}', '{"a":"é\u2028"}'.encode()):
+        assert jsonrpc.in_utf_8(raw) is raw
+    assert jsonrpc.in_utf_8(b'{"a":"\xff\xc3"}') == '{"a":"\ufffd\ufffd"}'.encode()

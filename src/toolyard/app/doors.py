@@ -27,11 +27,13 @@ from toolyard.doors.http.probes import ProbeDoor
 from toolyard.doors.http.server import HttpServer
 from toolyard.doors.http.tls import TlsFiles, renew_tls
 from toolyard.doors.http.unread import Unread
+from toolyard.doors.page.browser_ties import BrowserTies
 from toolyard.doors.page.web import Pages, PageSessions
 from toolyard.doors.rest.app import make_app
 from toolyard.doors.rest.open_routes import open_routes
 from toolyard.doors.rest.well_known import well_known_routes
 from toolyard.doors.stdio.socket_door import SocketDoor
+from toolyard.features.auth.link_pages import MemberLinkPages
 from toolyard.features.authorization.preview import PathViews
 from toolyard.features.hub.links import PageLinks
 from toolyard.features.members.source import find_identity, make_page_logins
@@ -117,7 +119,7 @@ def _make_server(
 ) -> HttpServer:
     """The HTTP doors behind their gate."""
     settings, sessions, port = house.settings, PageSessions(), listeners.door.port
-    logins = make_page_logins(house.yard, house.fleet.seal, house.url)
+    logins = make_page_logins(house.yard, house.fleet.seal, house.url, house.grants)
 
     def link() -> str:
         return f"{open_url(settings, port)}/open?code={sessions.new_code()}"
@@ -280,11 +282,14 @@ def _make_rest(
 
     house.yard.parts.add(PathViews(look))
     house.yard.parts.add(PageLinks(link))
-    bring = house.callbacks.bring if house.callbacks is not None else None
+    has_callbacks = house.callbacks is not None or logins is not None
+    bring = house.member_callbacks.bring if has_callbacks else None
     identity = find_identity(house.yard)
     login = [] if identity is None else well_known_routes(identity)
-    links = None if identity is None else house.member_links
-    page = Pages(sessions, bring, links, logins)
+    links = None
+    if logins is not None:
+        links = MemberLinkPages(house.member_links, house.logins, house.member_secrets, logins)
+    page = Pages(sessions, bring, links, logins, BrowserTies(house.public))
     pages = [*login, *open_routes(house.pages), *page.routes()]
     return make_app(house.operations, house.yard, pages)
 

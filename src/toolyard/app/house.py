@@ -47,6 +47,8 @@ from toolyard.features.executors.reach import ExecutorReach
 from toolyard.features.history.call_log import CallLog, open_calls
 from toolyard.features.history.call_starts import CallStarts
 from toolyard.features.hub.status import describe_yard
+from toolyard.features.interceptors.making import Interceptors
+from toolyard.features.limits.source import instance_limit
 from toolyard.features.members.source import find_label, instances_of
 from toolyard.features.packages.installed import Packages
 from toolyard.features.packages.store import PackagesFolder
@@ -55,6 +57,7 @@ from toolyard.features.scan.sweep import find_again
 from toolyard.features.secrets.store import open_secrets
 from toolyard.features.sharing.asking import AskingServers
 from toolyard.features.sharing.store import open_sharing
+from toolyard.features.telemetry.opening import Telemetry
 from toolyard.links.budget import RunningBudget
 from toolyard.links.credentials import Credentials
 from toolyard.links.departures import Departures
@@ -84,13 +87,16 @@ from toolyard.records.backups import Backups
 from toolyard.records.follow import ChangeSignal, Follower
 from toolyard.records.offer_cache import open_offer_cache
 from toolyard.records.places import SEALED_KINDS, open_places
+from toolyard.records.seals.logs import SealedLogs
 from toolyard.records.secrets.expand import expand_server
 from toolyard.records.secrets.member_secrets import open_member_secrets
 from toolyard.records.state import DATABASE, open_state
 from toolyard.relay.dismissals import Dismissals
+from toolyard.relay.guards import GuardMaker
 from toolyard.relay.handles import Handles
 from toolyard.relay.relay import Relay
-from toolyard.settings import Settings
+from toolyard.relay.waiting_everywhere import WaitingEverywhere
+from toolyard.settings import OWN, Settings
 from toolyard.wire.seal import Seal
 from toolyard.yard import HubLife, Parts, Stopping, Yard
 
@@ -134,7 +140,32 @@ class House:
             self.follower, settings.database, settings.database_schema, follows=True
         )
         self.fleet = Fleet(settings, self.record_places.shared, self.stopping, is_sole=is_sole)
+        self._build_board()
+        self._build_places()
+        self._build_steps()
+        self._build_links()
+        self._build_logins()
+        self._build_call_log()
+        self._build_relay()
+        self.announced = Announced(self.projects, self.follower)
+        self._build_features()
+        self.sources: list[Source] = [
+            *self._shared_sources(),
+            self.announced,
+            *self.feature_sources,
+        ]
+
+    def _build_board(self) -> None:
+        """Build the board, and the records of this machine that its first picture needs."""
+        settings = self.settings
         self.state = open_state(settings.state_dir)
+        self.sealed_logs = SealedLogs(
+            settings.state_dir,
+            settings.key,
+            settings.lock_file,
+            self.fleet.replica.id,
+            is_shared=self.record_places.shared is not None,
+        )
         self.database = self.state.database
         self.backups = Backups(settings.state_dir)
         self.offer_cache = open_offer_cache(self.record_places, settings.cache_dir / "known")
@@ -146,17 +177,6 @@ class House:
         if self.state.problem is not None:
             self.board.post(Report("database", problems=(self.state.problem,)))
         self.addresses = self._recall_addresses()
-        self._build_places()
-        self._build_steps()
-        self._build_links()
-        self._build_relay()
-        self.announced = Announced(self.projects, self.follower)
-        self._build_features()
-        self.sources: list[Source] = [
-            *self._shared_sources(),
-            self.announced,
-            *self.feature_sources,
-        ]
 
     def _build_places(self) -> None:
         """Build the places that start servers, and the limits of what those may take."""
@@ -205,6 +225,7 @@ class House:
             KeptLinks(lambda: self.pool, lambda: self.instances),
             lambda: self.board.snapshot,
             self._credential_changes(),
+            self._issuer,
         )
         self.apps = Apps(
             open_apps(self.record_places, settings.apps_dir),
@@ -214,6 +235,11 @@ class House:
         )
         root, approve = catalog_root(settings), self.approvals.approve_launch
         self.catalog = Catalog(root, approve=approve, places=self.record_places)
+
+    @property
+    def _issuer(self) -> str:
+        """The issuer that can vouch for members elsewhere; empty if there is none."""
+        return "" if self.settings.issuer == OWN else self.settings.issuer or ""
 
     def _credential_changes(self) -> ChangeSignal:
         """The changes of grants and secrets, wherever they are kept."""
@@ -243,8 +269,13 @@ class House:
             self.open,
             self._patience,
             self.settings.session_idle,
-            lambda account: instances_of(self.yard, account),
+            self._instances_of,
         )
+
+    def _instances_of(self, account: str) -> int:
+        """The servers that may run for the sessions of an account; 0 for no limit of its own."""
+        limits = (instances_of(self.yard, account), instance_limit(self.yard, account))
+        return min((limit for limit in limits if limit), default=0)
 
     def _make_opener(self) -> Opener:
         """The way to every link, step by step."""
@@ -263,18 +294,23 @@ class House:
             Connect(self.sites.get, self._patience, self.settings.server_message_limit),
         )
 
-    def _build_relay(self) -> None:
-        """Build the relay, and what it knows of apps, logins and past calls."""
-        settings = self.settings
-        expected = frozenset({"configured", "catalog", *self.apps.scans})
-        self.readiness = Readiness(self.board, expected)
-        self.projects = ProjectFolders()
-        public = settings.public
+    def _build_logins(self) -> None:
+        """Build the logins at servers, and the links by which members begin theirs."""
+        public = self.settings.public
         self.callbacks = (
             PublicCallbacks(public + LOGGED_IN, public + CLIENT_DOCUMENT) if public else None
         )
+        # Members come back to the hub's own address always: their browsers are told apart by it.
+        self.member_callbacks = self.callbacks or PublicCallbacks(self.public + LOGGED_IN)
         self.logins = Logins(
-            self.board, self.grants, self.secrets.look_up, self.callbacks, self.member_secrets
+            self.board,
+            self.grants,
+            self.secrets.look_up,
+            self.callbacks,
+            self.member_secrets,
+            self._issuer,
+            f"{self.public}/ui",
+            self.member_callbacks,
         )
         self.member_links = MemberLinks(
             self.board,
@@ -287,17 +323,30 @@ class House:
             self._link_seal,
             lambda member: find_label(self.yard, member),
         )
-        self._build_agents()
+
+    def _build_call_log(self) -> None:
+        """Build what takes calls down."""
         rows = None
-        if settings.history == "on":
-            rows = open_calls(self.record_places, self.database, self.fleet.replica.id)
+        if self.settings.history == "on":
+            rows = open_calls(
+                self.record_places, self.database, self.fleet.replica.id, self.sealed_logs.calls
+            )
         starts = CallStarts(self.board, self.pool)
-        self.call_log = CallLog(rows, bounds(settings), starts.find)
+        self.call_log = CallLog(rows, bounds(self.settings), starts.find)
+        self.telemetry = Telemetry(os.environ, self.fleet.replica.id)
+
+    def _build_relay(self) -> None:
+        """Build the relay, and what it waits for, resolves and dismisses."""
+        expected = frozenset({"configured", "catalog", *self.apps.scans})
+        self.readiness = Readiness(self.board, expected)
+        self.projects = ProjectFolders()
+        self._build_agents()
+        self.guard_makers: list[GuardMaker] = []
         self.relay = Relay(
             self.board,
             self.pool,
             self.instances,
-            view_key(settings),
+            view_key(self.settings),
             self.resolutions.given,
             self.call_log.record,
             ScannedAppHubs(self.apps, self.board, self.pool),
@@ -309,6 +358,8 @@ class House:
             ),
             Handles(self.fleet.seal, self.fleet.peers),
             self.member_links,
+            self.guard_makers,
+            trace=self.telemetry.trace,
         )
         self.dismissals = Dismissals()
         self.dismissals.listen_servers(self.instances.end_members)
@@ -326,18 +377,24 @@ class House:
         self.reach = ExecutorReach(self.board, self.sites, self.url)
         self.resolutions = Resolutions(self.board, self.reach)
 
-    def _build_features(self) -> None:
-        """Add the parts of features, and their sources, whose first report stands at once."""
-        built: list[object] = [
+    def _own_parts(self) -> list[object]:
+        """What was built before any feature, for features to build on."""
+        parts: list[object] = [
             self.settings,
             self.stopping,
             self.follower,
             self.record_places,
             self.state,
+            self.sealed_logs,
             AuditTrail(
-                self.settings.state_dir / DATABASE, self.record_places.shared, self.database
+                self.settings.state_dir / DATABASE,
+                self.record_places.shared,
+                self.database,
+                self.sealed_logs.orders,
+                self.fleet.replica.id,
             ),
             self.relay,
+            WaitingEverywhere(self.relay.waiting, self.fleet.peers),
             self.dismissals,
             HubLife(self.public),
             self.fleet.known,
@@ -356,17 +413,28 @@ class House:
             self.member_secrets,
             self.grants,
             self.logins,
+            self.member_links,
             self.agent_store,
             self.reach,
             self.resolutions,
             self.packages,
             self.sharing,
             self.call_log,
+            self.telemetry,
         ]
-        self.yard = Yard(self.board, Parts(built))
+        if self.fleet.heartbeat is not None:
+            parts.append(self.fleet.heartbeat)
+        return parts
+
+    def _build_features(self) -> None:
+        """Add the parts of features, and their sources, whose first report stands at once."""
+        self.yard = Yard(self.board, Parts(self._own_parts()))
+        self.telemetry.observe(self.yard)
         for feature in self.features:
             for part in feature.make_parts(self.yard):
                 self.yard.parts.add(part)
+        for feature in self.features:
+            self.guard_makers.extend(feature.make_guards(self.yard))
         self.pages = [page for feature in self.features for page in feature.make_pages(self.yard)]
         self.feature_sources = [
             source for feature in self.features for source in feature.make_sources(self.yard)
@@ -423,6 +491,7 @@ class House:
                     self.fleet.hand_over(self._keepers),
                     self.weights.run(self.budget.running),
                     self.departures.run(),
+                    self.yard.part(Interceptors).run(self.board),
                 )
                 tasks += [group.create_task(room) for room in rooms]
                 await doors()
@@ -434,6 +503,7 @@ class House:
             await self.sites.close()
             await self.local.close()
             self.call_log.flush()
+            await self.telemetry.close()
             await asyncio.to_thread(close_state, self.state, self.backups)
             await self.fleet.close()
             if self.record_places.shared is not None:

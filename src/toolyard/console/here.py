@@ -15,6 +15,7 @@ from toolyard.records.audit import ordering
 from toolyard.records.audit_trail import AuditTrail
 from toolyard.records.follow import Follower
 from toolyard.records.places import RecordPlaces, open_places
+from toolyard.records.seals.logs import SealedLogs
 from toolyard.records.state import DATABASE, State
 from toolyard.settings import Settings
 from toolyard.yard import ANY_VERSION, Parts, Yard
@@ -55,8 +56,17 @@ def open_yard(settings: Settings, package: str) -> Yard:
     """A yard of what one feature keeps and uses, whose picture is what that says now."""
     feature: Feature = importlib.import_module(package).FEATURE
     places = open_places(Follower(), settings.database, settings.database_schema)
-    trail = AuditTrail(settings.state_dir / DATABASE, places.shared)
-    parts = Parts([settings, places.follower, places, trail])
+    logs = SealedLogs(
+        settings.state_dir,
+        settings.key,
+        settings.lock_file,
+        settings.replica,
+        is_shared=places.shared is not None,
+    )
+    trail = AuditTrail(
+        settings.state_dir / DATABASE, places.shared, chain=logs.orders, replica=settings.replica
+    )
+    parts = Parts([settings, places.follower, places, logs, trail])
     yard = Yard(Board(), parts, caller=CALLER, is_live=False)
     try:
         _build(yard, list(_needed(feature)))

@@ -16,7 +16,7 @@ from toolyard.core.canonical import canonical
 
 Pairs = tuple[tuple[str, str], ...]
 """Names and values, frozen all the way down, so that an endpoint can be a key."""
-CLIENT_TEXTS: Final = ("client_id", "client_secret", "private_key", "scope")
+CLIENT_TEXTS: Final = ("client_id", "client_secret", "private_key", "scope", "issuer", "audience")
 """The fields of a registered client that may hold references."""
 _MEMBER: Final = re.compile(r"(?<!\$)\$\{member:")
 """The beginning of a reference to a secret of whoever calls."""
@@ -34,20 +34,32 @@ class Command:
     cwd: str | None = None
 
 
-GrantType = Literal["client_credentials", "authorization_code"]
+GrantType = Literal["client_credentials", "authorization_code", "identity", "exchange"]
+PERSONAL_GRANTS: Final = ("identity", "exchange")
+"""The grants for which the hub's issuer vouches for whoever calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegisteredClient:
     """A client that somebody registered with the issuer of a server's tokens."""
 
-    client_id: str
+    client_id: str = ""
     client_secret: str = field(default="", repr=False)
     private_key: str = field(default="", repr=False)
     """A key in PEM, in place of a secret."""
     scope: str = ""
     grant: GrantType = "client_credentials"
-    """Whether the client is let in by itself, or a person logs in with it."""
+    """Whether the client is let in by itself, a person logs in with it, or the hub's issuer vouches
+    for the person: to the server's issuer (`identity`), or to the server (`exchange`)."""
+    issuer: str = ""
+    """The issuer of the server's tokens: secrets and assertions of identity go to no other."""
+    audience: str = ""
+    """The name of the server at the hub's issuer, if that is not its address."""
+
+    @property
+    def is_personal(self) -> bool:
+        """True if the hub's issuer vouches for whoever calls."""
+        return self.grant in PERSONAL_GRANTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +126,8 @@ def change_client(
     """Return a client with its texts changed, by their names and values."""
     if client is None:
         return None
-    return replace(
-        client,
-        client_id=change("client_id", client.client_id),
-        client_secret=change("client_secret", client.client_secret),
-        private_key=change("private_key", client.private_key),
-        scope=change("scope", client.scope),
-    )
+    texts = {name: change(name, text) for name, text in client_texts(client)}
+    return RegisteredClient(**texts, grant=client.grant)
 
 
 def client_texts(client: RegisteredClient | None) -> Pairs:

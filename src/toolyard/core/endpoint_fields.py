@@ -20,6 +20,7 @@ from typing import Any, Final, cast, get_args
 
 from toolyard.core.endpoint import (
     CLIENT_TEXTS,
+    PERSONAL_GRANTS,
     Command,
     Endpoint,
     GrantType,
@@ -174,19 +175,32 @@ def _address(fields: Fields) -> Url:
 def _client(fields: Fields) -> RegisteredClient | None:
     """The client in an entry; other clients keep settings of another form in `auth`."""
     given = fields.get("auth")
-    if not isinstance(given, Mapping) or "client_id" not in given:
+    if not isinstance(given, Mapping):
+        return None
+    if "client_id" not in given and given.get("grant") not in PERSONAL_GRANTS:
         return None
     client = Fields(given, 'write {"client_id": "...", "client_secret": "..."}', within=fields)
     texts = {name: client.text(name) for name in CLIENT_TEXTS}
     has_proof = bool(texts["client_secret"] or texts["private_key"])
     grant = client.text("grant") or ("client_credentials" if has_proof else "authorization_code")
     if grant not in get_args(GrantType):
-        hint = 'write "client_credentials" or "authorization_code"'
+        hint = f"write one of: {', '.join(get_args(GrantType))}"
         fields.fault("auth", f"'auth' has no grant {grant[:80]!r}", hint)
+    elif grant in PERSONAL_GRANTS:
+        _check_personal(fields, grant, texts)
     elif not texts["client_id"] or (grant == "client_credentials" and not has_proof):
         hint = 'add "client_secret": "${keyring:NAME}", or "private_key": "${file:PATH}"'
         fields.fault("auth", "the client in 'auth' cannot prove who it is", hint)
     return RegisteredClient(**texts, grant=cast("GrantType", grant))
+
+
+def _check_personal(fields: Fields, grant: str, texts: Mapping[str, str]) -> None:
+    """Note what is missing where the hub's issuer vouches for whoever calls."""
+    if grant == "exchange":
+        return  # the hub's own client at its issuer is all it takes
+    if not texts["client_id"] or not may_be_address(texts["issuer"]):
+        hint = 'add "client_id", and "issuer": the address of the server\'s authorization server'
+        fields.fault("auth", "the grant 'identity' needs a client and an issuer", hint)
 
 
 def _check_command(fields: Fields, command: Command, has_image: bool) -> None:

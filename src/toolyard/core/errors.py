@@ -11,6 +11,8 @@ ToolyardError
 ├── LinkError            a connection to a server failed
 │   ├── LinkTimeoutError it did not answer in time
 │   └── BusyError        it has more calls waiting than it may
+├── CallRefusedError     what the user set up stops a call
+├── LimitError           the caller has used up what a limit allows
 ├── TakenError           the name is in use
 ├── ConflictError        somebody else changed it first
 ├── NotOursError         it is declared elsewhere, and changed there
@@ -86,12 +88,27 @@ class BusyError(LinkError):
     """A server has more calls waiting than it may."""
 
 
+class LimitError(ToolyardError):
+    """A caller has used up what a limit allows."""
+
+    def __init__(self, text: str, hint: str, limit: str, whose: str, retry_after: int) -> None:
+        """Say so, and in how many seconds a call may pass again; 0 if time does not help."""
+        super().__init__(text, hint)
+        self.limit = limit
+        self.whose = whose
+        self.retry_after = retry_after
+
+
 class UnknownNameError(ToolyardError):
     """Nobody offers that name."""
 
 
 class HeldError(ToolyardError):
     """A tool waits for approval: nobody may call it until a person has looked."""
+
+
+class CallRefusedError(ToolyardError):
+    """A call is stopped by what the user set up to look at it."""
 
 
 class TakenError(ToolyardError):

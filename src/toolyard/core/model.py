@@ -17,11 +17,14 @@ from toolyard.core.endpoint import Endpoint as Endpoint
 from toolyard.core.endpoint import Pairs as Pairs
 from toolyard.core.endpoint import Url as Url
 from toolyard.core.endpoint import uses_member_secrets
+from toolyard.core.interceptors import Interceptor
+from toolyard.core.limits import Limit
 from toolyard.core.marks import Marks, ToolMark
 from toolyard.core.owners import NO_OWNERS, Owners
 from toolyard.core.problems import ProblemCode
 from toolyard.core.profiles import Profile
 from toolyard.core.quirks import ClientQuirk
+from toolyard.core.rules import CallRule
 from toolyard.core.sites import ANYWHERE, Placement
 
 MEMBER_LOGIN: Final = "member"
@@ -156,6 +159,12 @@ class Report:
     quirks: tuple[ClientQuirk, ...] = ()
     marks: tuple[ToolMark, ...] = ()
     """What the user says of tools."""
+    interceptors: tuple[Interceptor, ...] = ()
+    """What the user has look at calls."""
+    rules: tuple[CallRule, ...] = ()
+    """The calls that wait for a yes, or are refused."""
+    limits: tuple[Limit, ...] = ()
+    """How much the user lets callers use."""
     roster: Roster | None = None
     """Agents, policies and executors, from the one source that knows them."""
 
@@ -307,6 +316,24 @@ class Snapshot:
         """What the user says of tools."""
         reports = (state.report for state in self.sources.values())
         return tuple(mark for report in reports for mark in report.marks)
+
+    @property
+    def interceptors(self) -> tuple[Interceptor, ...]:
+        """What the user has look at calls, in the order in which it was written."""
+        reports = (state.report for state in self.sources.values())
+        return tuple(one for report in reports for one in report.interceptors)
+
+    @property
+    def rules(self) -> tuple[CallRule, ...]:
+        """The calls that wait for a yes, or are refused."""
+        reports = (state.report for state in self.sources.values())
+        return tuple(rule for report in reports for rule in report.rules)
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """How much the user lets callers use."""
+        reports = (state.report for state in self.sources.values())
+        return tuple(limit for report in reports for limit in report.limits)
 
     @property
     def quirks(self) -> dict[str, ClientQuirk]:

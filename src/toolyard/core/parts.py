@@ -12,7 +12,7 @@ import re
 from typing import Any, Final
 
 from toolyard.core.canonical import canonical
-from toolyard.core.jsontypes import JsonObject
+from toolyard.core.canonical import read_unique as read_unique
 from toolyard.core.model import Offers, Part, Peer
 
 INSTRUCTIONS: Final[Part] = ("instructions", "")
@@ -42,23 +42,6 @@ def spell(part: Part) -> str:
     """Return what people call a part: a tool by its name, all else with its kind."""
     kind, key = part
     return kind if part == INSTRUCTIONS else f"{_NAMES.get(kind, '')}{key}"
-
-
-def read_unique(raw: bytes) -> Any:
-    """Read JSON that all readers read alike.
-
-    Raises:
-        ValueError: It is none, or a name is twice in one object.
-        RecursionError: It is nested too deeply.
-    """
-    return json.loads(raw, object_pairs_hook=_unique)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> JsonObject:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise ValueError("a name twice: who reads the first sees another tool")
-    return members
 
 
 def tool_hash(raw: bytes) -> str:

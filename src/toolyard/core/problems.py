@@ -256,6 +256,18 @@ class ProblemCode(StrEnum):
         ),
         "See whether the disk is full or the database away. Calls from then on are recorded.",
     )
+    HISTORY_EXPORT = (
+        "history-export",
+        (
+            "The place that TOOLYARD_HISTORY_EXPORT names does not take calls and orders, or was "
+            "away for so long that some of them were dropped. The text counts those. Calls go on, "
+            "and the history has them."
+        ),
+        (
+            "See whether the file can be written, or the syslog daemon or collector runs. Then "
+            "hand over what it has missed: `toolyard history export --since 2h --to ADDRESS`."
+        ),
+    )
     HUB_FILES = (
         "hub-files",
         (
@@ -268,6 +280,14 @@ class ProblemCode(StrEnum):
         "hub-unreachable",
         "A hub is running, but does not answer (`toolyard doctor` only).",
         "`toolyard restart`.",
+    )
+    INTERCEPTORS_FILE = (
+        "interceptors-file",
+        (
+            "`interceptors.json` is damaged, or one interceptor in it. Calls of the tools that it "
+            "is for are refused; of all tools, if nobody can tell which it is for."
+        ),
+        "Correct the file at the line that is named, or remove the interceptor.",
     )
     ISSUER_AWAY = (
         "issuer-away",
@@ -284,6 +304,14 @@ class ProblemCode(StrEnum):
             "for another service, not valid yet, or has a claim of an unexpected shape."
         ),
         "Follow the text; see `TOOLYARD_AUDIENCE`, `TOOLYARD_GROUPS_CLAIM`, and both clocks.",
+    )
+    LIMITS_FILE = (
+        "limits-file",
+        (
+            "`limits.json` is damaged. Calls that a damaged limit is about are refused; if nobody "
+            "can tell which those are, all calls of servers' tools are."
+        ),
+        "Correct the file, or set the limits again: `toolyard limit set`.",
     )
     MARKS_FILE = (
         "marks-file",
@@ -393,6 +421,15 @@ class ProblemCode(StrEnum):
         ),
         "Give each hub a `TOOLYARD_REPLICA` of its own; in a cluster that is the name of its pod.",
     )
+    RULES_FILE = (
+        "rules-file",
+        (
+            "`rules.json`, or a rule in it, is damaged. A rule that cannot be read refuses the "
+            "calls of all tools that it may be about. If the file cannot be read, the rules that "
+            "were read last stay in force; if there were none, no tool can be called."
+        ),
+        "Correct the file at the line that is named, or remove the rule: `toolyard rule remove`.",
+    )
     RUN_DIR = (
         "run-dir",
         (
@@ -447,6 +484,22 @@ class ProblemCode(StrEnum):
         "source-failed",
         "A source of servers failed. Its last report stays in use, and it is started again.",
         "Follow the hint.",
+    )
+    TELEMETRY_COLLECTOR = (
+        "telemetry-collector",
+        (
+            "The collector does not take traces or metrics. Calls go on; what cannot be delivered "
+            "is dropped."
+        ),
+        "Start the collector, or correct `OTEL_EXPORTER_OTLP_ENDPOINT` and restart the hub.",
+    )
+    TELEMETRY_SETTINGS = (
+        "telemetry-settings",
+        (
+            "A variable `OTEL_…` cannot be followed, or the extra `otel` is not installed. What it "
+            "is about is not exported; everything else goes on."
+        ),
+        "Follow the hint, then `toolyard restart`.",
     )
     TLS_FILES = (
         "tls-files",

@@ -98,7 +98,9 @@ def _login(fields: Fields, endpoint: Endpoint) -> str:
         text = "'login' is about an address, and this server has a command"
         fields.fault("login", text, "remove 'login', and give its secrets as ${member:NAME}")
     fields.finish()
-    return login if login == MEMBER_LOGIN else ""
+    client = endpoint.auth if isinstance(endpoint, Url) else None
+    is_personal = client is not None and client.is_personal
+    return MEMBER_LOGIN if login == MEMBER_LOGIN or is_personal else ""
 
 
 def _project(fields: Fields) -> str:

@@ -147,7 +147,7 @@ class Resource(_Offered, kw_only=True):
 
     name: str
     mime_type: Text = UNSET
-    size: Annotated[float, Meta(multiple_of=1)] | UnsetType = UNSET
+    size: int | UnsetType = UNSET
     annotations: Note | UnsetType = UNSET
 
 

@@ -21,6 +21,8 @@ from toolyard.features import (
     executors,
     history,
     hub,
+    interceptors,
+    limits,
     lock,
     marks,
     members,
@@ -30,12 +32,14 @@ from toolyard.features import (
     profiles,
     quirks,
     remote_hub,
+    rules,
     scan,
     secrets,
     servers,
     sessions,
     setup,
     sharing,
+    telemetry,
     tokens,
     tools,
     transfer,
@@ -49,6 +53,9 @@ FEATURES: Final[tuple[Feature, ...]] = (
     approvals.FEATURE,
     tools.FEATURE,
     marks.FEATURE,
+    limits.FEATURE,
+    interceptors.FEATURE,
+    rules.FEATURE,
     history.FEATURE,
     setup.FEATURE,
     clients.FEATURE,
@@ -71,6 +78,11 @@ FEATURES: Final[tuple[Feature, ...]] = (
     remote_hub.FEATURE,
     own.FEATURE,
     sessions.FEATURE,
+    telemetry.FEATURE,
     transfer.FEATURE,
 )
-"""In the order in which the help lists their commands."""
+"""In the order in which the help lists their commands.
+
+Calls of tools meet the guards of features in this order, too: limits, then interceptors, which may
+change the arguments that a rule asks a person about, then rules.
+"""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Final, Literal
 
 from msgspec import UNSET, Raw, Struct
 
 from toolyard.board import Board
+from toolyard.core.counting import counted
 from toolyard.core.errors import (
     ConfigError,
     HeldError,
@@ -22,9 +24,10 @@ from toolyard.core.model import NO_OFFERS, Entry, Snapshot
 from toolyard.core.names import closest, quoted
 from toolyard.core.rows import YardStatus
 from toolyard.core.search import words
+from toolyard.core.tiers import Tier, tier_of
 from toolyard.links.pool import LinkPool
 from toolyard.relay.calls import Calls
-from toolyard.relay.offers import SERVER, introduction
+from toolyard.relay.offers import CALL_NAMES, CALLING, SERVER, introduction
 from toolyard.relay.routes import Route
 from toolyard.relay.schema import complaints, inner_arguments
 from toolyard.relay.session import ClientRequest
@@ -62,7 +65,7 @@ class Answers:
         self._tools: dict[str, Callable[[ClientRequest, View], Awaitable[Message]]] = {
             "toolyard_status": self._status,
             "toolyard_tools": self._find,
-            "toolyard_call": self._call,
+            **{name: partial(self._call_of, tier) for name, tier in CALL_NAMES.items()},
             "toolyard_refresh": self._refresh,
             "toolyard_find": self._find_servers,
             "toolyard_activate": self._activate,
@@ -71,7 +74,8 @@ class Answers:
 
     def introduction(self, view: View) -> str:
         """Tell a model how to work with what a view shows."""
-        return introduction(view.filter.separator, own_tools=view.has_own_tools)
+        calls = [name for name in CALL_NAMES if name in view.tools] if view.has_own_tools else []
+        return introduction(view.filter.separator, calls)
 
     async def call(self, request: ClientRequest, name: str, view: View) -> Message:
         """Run one of the hub's own tools."""
@@ -99,16 +103,16 @@ class Answers:
         server, query = str(arguments.get("server") or ""), str(arguments.get("query") or "")
         if server and server not in view.entries:
             return error_result(unknown("server", server, view.entries))
-        names = view.search(query, server)
         limit = arguments.get("limit")
         most = limit if isinstance(limit, int) and limit > 0 else (FOUND if query else LISTED)
-        page = {"tools": [describe(view, n) for n in names[:most]], "total": len(names)}
+        found = await view.find_tools(query, server, most)
+        page = {"tools": [describe(view, name) for name in found.names], "total": found.total}
         return text_result(jsonrpc.encode(page).decode(), page)
 
     async def _find_servers(self, request: ClientRequest, view: View) -> Message:
         query = str(_arguments(request.params).get("query") or "")
         matching: dict[str, list[str]] = {}
-        for name in view.search(query):
+        for name in (await view.find_tools(query)).names:
             matching.setdefault(view.tools[name].alias, []).append(view.tools[name].key)
         terms = set(words(query))
         for alias, entry in view.entries.items():
@@ -135,7 +139,7 @@ class Answers:
         except ToolyardError as error:
             return error_result(f"{error}. {error.hint}".strip())
         view = await self.woken(self._look(view.key), server)
-        body = {"server": server, "tools": [describe(view, n) for n in view.search("", server)]}
+        body = {"server": server, "tools": [describe(view, n) for n in view.tool_names(server)]}
         return text_result(jsonrpc.encode(body).decode(), body)
 
     async def _deactivate(self, request: ClientRequest, view: View) -> Message:
@@ -150,22 +154,34 @@ class Answers:
             return error_result(f"{error}. {error.hint}".strip())
         return text_result(f"{server} rests once no call is under way; the next call starts it")
 
-    async def _call(self, request: ClientRequest, view: View) -> Message:
+    async def call_any(self, request: ClientRequest, view: View) -> Message:
+        """Call the tool that the arguments name, whatever its tier."""
+        return await self._call_of(None, request, view)
+
+    async def _call_of(self, tier: Tier | None, request: ClientRequest, view: View) -> Message:
+        """Call the tool that the arguments name if it is of this tier, None for any."""
         outer = jsonrpc.fields(request.params.get("arguments", Raw(b"")))
         server, tool = (jsonrpc.text(outer.get(key)) for key in ("server", "tool"))
         if not server or not tool:
-            return error_result("toolyard_call needs a server and a tool, both strings")
+            return error_result("a call needs a server and a tool, both strings")
         view = await self.woken(view, server)
         try:
             route = self.find(view, server, tool)
         except ToolyardError as error:
             return error_result(f"{error}. {error.hint}" if error.hint else str(error))
+        if tier is not None and (own := _tier(view, route)) is not tier:
+            return error_result(_other_tier(server, tool, own, tier))
+        return await self._forward(request, outer, view, route)
+
+    async def _forward(
+        self, request: ClientRequest, outer: Fields, view: View, route: Route
+    ) -> Message:
         arguments = inner_arguments(outer)
         if route.server is not None and route.alias:
             wrong = complaints(route.schema, jsonrpc.to_python(arguments))
             if wrong:
                 return error_result(
-                    f"the arguments do not fit {server}'s {tool}: " + "; ".join(wrong)
+                    f"the arguments do not fit {route.alias}'s {route.key}: " + "; ".join(wrong)
                 )
         inner = {**request.params, "name": route.raw_key, "arguments": arguments}
         try:
@@ -214,10 +230,7 @@ class Answers:
         if uri == "toolyard://status":
             body: Any = scope_status(self._status_of_all(), view)
         else:
-            body = {
-                "callTool": "toolyard_call",
-                "tools": [describe(view, name) for name in view.search("")],
-            }
+            body = {"tools": [describe(view, name) for name in view.tool_names()]}
         text = jsonrpc.encode(body).decode()
         return jsonrpc.encode(
             {"contents": [{"uri": uri, "mimeType": "application/json", "text": text}]}
@@ -241,6 +254,11 @@ _NOT_ALONE: Final = (
     "others use this server too, so only a client that sees the whole yard may let it rest; "
     "it rests by itself once nobody has called it for a while"
 )
+_DOES: Final = {
+    Tier.READ: "only reads",
+    Tier.WRITE: "writes",
+    Tier.DESTROY: "may destroy something, or does not say that it does not",
+}
 _DOCTOR: Final = (
     "Something in my Toolyard may be broken. Go through the problems below one by one: what each "
     "means, the most likely cause, and the exact command that mends it."
@@ -248,18 +266,32 @@ _DOCTOR: Final = (
 
 
 def describe(view: View, name: str) -> JsonObject:
-    """A tool as `toolyard_tools` shows it: everything its server said, plus where it is."""
+    """A tool as `toolyard_tools` shows it: its server's words, where it is, how it is called."""
     route = view.tools[name]
     fields = jsonrpc.fields(route.offer.raw)
-    return {**fields, "name": name, "server": route.alias, "tool": route.key}
+    call_tool = CALLING[_tier(view, route)].name
+    more = {"name": name, "server": route.alias, "tool": route.key, "callTool": call_tool}
+    return {**fields, **more}
+
+
+def _tier(view: View, route: Route) -> Tier:
+    """The harm that a tool of a server can do: as the user marked it, or as it says itself."""
+    return tier_of(route.offer, dict(view.entries[route.alias].marks))
+
+
+def _other_tier(server: str, tool: str, own: Tier, asked: Tier) -> str:
+    return (
+        f"{CALLING[asked].name} does not call {server}'s {tool}, which {_DOES[own]}: "
+        f"call it with {CALLING[own].name}, with the same arguments"
+    )
 
 
 def format_status(status: YardStatus | LimitedStatus) -> str:
     """The status as people read it."""
-    lines = [f"Toolyard {status.version}: {len(status.servers)} servers"]
+    lines = [f"Toolyard {status.version}: {counted(len(status.servers), 'server')}"]
     for server in status.servers:
         tick = {"ready": "✓", "failing": "✗"}.get(server.state, "·")
-        state = f"{server.state}, {server.tools} tools"
+        state = f"{server.state}, {counted(server.tools, 'tool')}"
         line = f"  {tick} {server.alias} ({server.transport}) — {state}"
         lines.append(line if server.enabled else f"  · {server.alias} — disabled")
     for problem in status.problems:

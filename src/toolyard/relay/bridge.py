@@ -99,7 +99,7 @@ class EraBridge:
         finally:
             if pending.answer.done():
                 request.questions = None  # they lead back here: neither shall keep the other
-        return modernised(method, message)
+        return modernised(request, method, fields, message)
 
     async def _asked(
         self, link: Link, request: ClientRequest, pending: PendingRequest, digest: bytes

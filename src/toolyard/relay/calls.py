@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from functools import partial
 from time import monotonic
 from typing import Final
 
@@ -26,6 +27,7 @@ from toolyard.links.turns import Turns
 from toolyard.relay.credential_asking import CredentialAsking
 from toolyard.relay.folders import Folders
 from toolyard.relay.given import Given
+from toolyard.relay.guards import guarded
 from toolyard.relay.legacy import legacy_answer, result_members
 from toolyard.relay.modern import modernised
 from toolyard.relay.questions import Wait
@@ -43,11 +45,24 @@ names_task: Final = re.compile(rb'"task"').search
 """Finds what every handle of a task says, without reading the result."""
 NoteTask = Callable[[ClientRequest, Route, Message], None]
 """Hears of an answer to a call that may have begun a task."""
+Origin = tuple[str, str, str]
+"""The key of the member who calls, the mark of their token, and the address they call from."""
 Record = Callable[
-    [str | bytes, str, str, Raw, float, Message | BaseException, str, Wait | None], None
+    [
+        str | bytes,
+        str,
+        str,
+        Raw,
+        float,
+        Message | BaseException,
+        str,
+        Wait | None,
+        Origin | None,
+    ],
+    None,
 ]
-"""Takes a call of a tool down: agent, server, tool, arguments, when it began, its end, caller, and
-the wait for answers to its server's questions."""
+"""Takes a call of a tool down: agent, server, tool, arguments, when it began, its end, caller, the
+wait for answers to its server's questions, and its origin if that is not this machine's owner."""
 Cross = Callable[[Link, ClientRequest, str, Fields, Route], Awaitable[Message]]
 """Takes a request over a link to a server of the other era, and its answer back."""
 
@@ -108,23 +123,29 @@ class Calls:
         """
         assert route.server is not None
         routed = RoutedRequest(request, method, fields, route, view, monotonic(), shown)
-        session = request.session
         try:
-            if route.apart is not None and route.apart.per_member and session.member:
-
-                async def deliver(own: Fields) -> Message:
-                    return await self._deliver(request, method, own, route)
-
-                message = await self._asking.serve(request, fields, route.server, deliver)
+            if route.guards:
+                way = guarded(request, route, partial(self._carry, request, method, route))
+                message = await way(fields)
             else:
-                message = await self._deliver(request, method, fields, route)
+                message = await self._carry(request, method, route, fields)
         except BaseException as error:
             self.note(routed, error)
             raise
         return self.answered(routed, message)
 
+    def _carry(
+        self, request: ClientRequest, method: str, route: Route, fields: Fields
+    ) -> Awaitable[Message]:
+        """Choose how a request is delivered: as it is, or asking its member for what it lacks."""
+        assert route.server is not None
+        if route.apart is not None and route.apart.per_member and request.session.member:
+            deliver = partial(self._deliver, request, method, route)
+            return self._asking.serve(request, fields, route.server, deliver)
+        return self._deliver(request, method, route, fields)
+
     async def _deliver(
-        self, request: ClientRequest, method: str, fields: Fields, route: Route
+        self, request: ClientRequest, method: str, route: Route, fields: Fields
     ) -> Message:
         """Take a request over the link that its route leads to, opened first if need be."""
         assert route.server is not None
@@ -146,10 +167,12 @@ class Calls:
     def begin(self, routed: RoutedRequest) -> tuple[Link, PendingRequest] | None:
         """Send a request, if its way is open; None if something has to be done or waited for first.
 
-        It is open if the link is there, and serves all clients at a time. For a legacy client, a
-        modern server would have to be asked in rounds.
+        It is open if no guard is in front of it, and the link is there and serves all clients at a
+        time. For a legacy client, a modern server would have to be asked in rounds.
         """
         request, route = routed.request, routed.route
+        if route.guards:
+            return None
         if route.server is None or route.apart is not None or self._folders.told:
             return None
         link = self._pool.ready(route.server)
@@ -168,7 +191,7 @@ class Calls:
         if link.is_modern is request.session.is_modern:
             message = fitted(request, routed.route, message)
         else:
-            message = modernised(routed.method, message)
+            message = modernised(request, routed.method, routed.fields, message)
         return self.answered(routed, message)
 
     def answered(self, routed: RoutedRequest, message: Message) -> Message:
@@ -256,14 +279,24 @@ class Calls:
             session, clock = request.session, request.clock
             client = session.agent or session.info
             wait = clock.read() if clock is not None else None
+            origin = None
+            if request.address or session.member:
+                origin = session.member, session.token, request.address
             self._record(
-                client, route.alias, route.key, arguments, routed.began, end, session.caller, wait
+                client,
+                route.alias,
+                route.key,
+                arguments,
+                routed.began,
+                end,
+                session.caller,
+                wait,
+                origin,
             )
 
     def leave(self, principal: str) -> None:
         """A client is gone, and with it what servers gave to it."""
         self.given.leave(principal)
-        self._asking.leave(principal)
 
     def _over(
         self, link: Link, request: ClientRequest, method: str, fields: Fields, route: Route

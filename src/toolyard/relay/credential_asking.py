@@ -10,29 +10,28 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
-
-from msgspec import Raw
+from typing import Final, Protocol
 
 from toolyard.core.errors import LinkError, MemberSecretError, ToolyardError
 from toolyard.core.model import ServerId
 from toolyard.links.refusals import AuthNeededError
-from toolyard.relay.handles import Handles
-from toolyard.relay.parking import PURPOSE, digest_of
+from toolyard.relay.held_calls import (
+    METHOD,
+    HeldCall,
+    HeldCalls,
+    action_of,
+    answer_to,
+    without_round,
+)
 from toolyard.relay.questions import NEEDS, QuestionClock, is_able
-from toolyard.relay.replies import error_reply
+from toolyard.relay.replies import error_reply, refuse_call
 from toolyard.relay.session import ASK_SECONDS, ClientRequest
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 
 ROUNDS: Final = 8
 """Credentials that one call may ask for, one after the other."""
-OPEN_CALLS: Final = 1000
-"""Calls of modern clients whose persons are asked."""
-OPEN_PER_CLIENT: Final = 64
-METHOD: Final = "elicitation/create"
 _KEY: Final = "credential"
-_ROUND: Final = ("inputResponses", "requestState")
 Deliver = Callable[[Fields], Awaitable[Message]]
 """Sends a call to its server, with these params."""
 
@@ -70,25 +69,16 @@ class CredentialLinks(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _AskedCall:
-    need: CredentialNeed
-    principal: str
-    digest: bytes
-    timer: asyncio.TimerHandle
-
-
 class CredentialAsking:
     """Serves calls that go out with a member's own credentials."""
 
     def __init__(
-        self, links: CredentialLinks, handles: Handles, seconds: float = ASK_SECONDS
+        self, links: CredentialLinks, held: HeldCalls, seconds: float = ASK_SECONDS
     ) -> None:
         """Ask by `links`; a person has so many seconds."""
         self._links = links
-        self._handles = handles
+        self._held = held
         self._seconds = seconds
-        self._asked: dict[str, _AskedCall] = {}
 
     async def serve(
         self, request: ClientRequest, fields: Fields, server: ServerId, deliver: Deliver
@@ -98,13 +88,13 @@ class CredentialAsking:
         Raises:
             ToolyardError: The server could not be reached, failed or was late.
         """
-        handle = jsonrpc.text(fields.get("requestState")) if request.is_modern else ""
-        if (asked := self._find(handle, request, fields)) is not None:
-            refused = await self._resume(asked, request, fields)
+        held = self._held.find(request, fields, CredentialNeed)
+        if held is not None:
+            refused = await self._resume(held, request, fields)
             if refused is not None:
                 return refused
-            self._forget(handle)
-            fields = {key: value for key, value in fields.items() if key not in _ROUND}
+            self._held.forget(held.handle)
+            fields = without_round(fields)
         for _ in range(ROUNDS):
             try:
                 return await deliver(fields)
@@ -117,20 +107,20 @@ class CredentialAsking:
                 return refused
         raise LinkError(f"{server.name!r} asked for more than {ROUNDS} credentials")
 
-    def leave(self, principal: str) -> None:
-        """A client is gone, and with it whoever could go on with its calls."""
-        for handle in [key for key, call in self._asked.items() if call.principal == principal]:
-            self._forget(handle)
-
     async def _ask(
         self, need: CredentialNeed, request: ClientRequest, fields: Fields
     ) -> Message | None:
         """Ask for a credential; return what the client is told, None once the call can go on."""
-        params = _question(need, self._links.make(need), is_modern=request.is_modern)
+        url = self._links.make(need)
+        params = _question(need, url, is_modern=request.is_modern)
         if not is_able(request.capabilities, NEEDS[METHOD], jsonrpc.encode(params)):
-            return _tell_link(need, params["url"], request)
+            return _tell_link(need, url, request)
         if request.is_modern:
-            return self._hold(need, params, request, fields)
+            question: tuple[str, dict[str, object]] = (_KEY, {**params})
+            message = self._held.hold(request, fields, need, question, self._seconds)
+            return message or _refuse(need, "too many calls wait for an answer", request)
+        if not request.responder.takes_stream:
+            return _send_away(need, params)
         request.clock = request.clock or QuestionClock()
         with request.clock:
             return await self._ask_here(need, params, request)
@@ -167,7 +157,7 @@ class CredentialAsking:
             answer = await request.session.ask(emit, METHOD, jsonrpc.encode(params))
         except LinkError as error:
             return str(error)
-        return "" if _is_accepted(answer) else "you declined"
+        return "" if action_of(answer) == "accept" else "you declined"
 
     async def _arrives(self, need: CredentialNeed) -> str:
         """Wait for the credential; return why that makes no sense any more, empty once it came."""
@@ -179,54 +169,19 @@ class CredentialAsking:
 
     # The modern era: the question is the result, and the client calls again.
 
-    def _hold(
-        self,
-        need: CredentialNeed,
-        params: dict[str, str],
-        request: ClientRequest,
-        fields: Fields,
-    ) -> Message:
-        principal = request.session.principal
-        theirs = sum(1 for call in self._asked.values() if call.principal == principal)
-        if theirs >= OPEN_PER_CLIENT or len(self._asked) >= OPEN_CALLS:
-            return _refuse(need, "too many calls wait for an answer", request)
-        handle = self._handles.make(PURPOSE, request.session, secrets.token_urlsafe(24))
-        timer = asyncio.get_running_loop().call_later(self._seconds, self._forget, handle)
-        digest = digest_of(request.method, _plain(fields))
-        self._asked[handle] = _AskedCall(need, principal, digest, timer)
-        body = {
-            "resultType": "input_required",
-            "inputRequests": {_KEY: {"method": METHOD, "params": params}},
-            "requestState": handle,
-        }
-        return Message(result=Raw(jsonrpc.encode(body)))
-
-    def _find(self, handle: str, request: ClientRequest, fields: Fields) -> _AskedCall | None:
-        """Return the call that goes on: of the client that made it, with its arguments."""
-        asked = self._asked.get(handle) if handle else None
-        if asked is None or asked.principal != request.session.principal:
-            return None
-        return asked if asked.digest == digest_of(request.method, _plain(fields)) else None
-
     async def _resume(
-        self, asked: _AskedCall, request: ClientRequest, fields: Fields
+        self, held: HeldCall[CredentialNeed], request: ClientRequest, fields: Fields
     ) -> Message | None:
         """Wait for the person; return what the client is told if nobody comes."""
-        answers = jsonrpc.fields(fields.get("inputResponses", Raw(b"{}")))
-        if not _is_accepted(Message(result=answers.get(_KEY, Raw(b"{}")))):
-            return _refuse(asked.need, "you declined", request)
+        if action_of(answer_to(fields, _KEY)) != "accept":
+            return _refuse(held.about, "you declined", request)
         loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout_at(min(asked.timer.when(), loop.time() + self._seconds)):
-                why = await self._arrives(asked.need)
+            async with asyncio.timeout_at(min(held.timer.when(), loop.time() + self._seconds)):
+                why = await self._arrives(held.about)
         except TimeoutError:
             why = "nobody entered it in time"
-        return _refuse(asked.need, why, request) if why else None
-
-    def _forget(self, handle: str) -> None:
-        asked = self._asked.pop(handle, None)
-        if asked is not None:
-            asked.timer.cancel()
+        return _refuse(held.about, why, request) if why else None
 
 
 def _question(need: CredentialNeed, url: str, *, is_modern: bool) -> dict[str, str]:
@@ -235,15 +190,10 @@ def _question(need: CredentialNeed, url: str, *, is_modern: bool) -> dict[str, s
     return params if is_modern else {**params, "elicitationId": secrets.token_urlsafe(16)}
 
 
-def _plain(fields: Fields) -> Fields:
-    return {key: value for key, value in fields.items() if key not in _ROUND}
-
-
-def _is_accepted(answer: Message) -> bool:
-    """Tell whether the person agreed to open the page."""
-    if answer.error or not answer.result:
-        return False
-    return jsonrpc.text(jsonrpc.fields(answer.result).get("action")) == "accept"
+def _send_away(need: CredentialNeed, params: dict[str, str]) -> Message:
+    """The answer for a legacy client that can be asked, but not while this call waits."""
+    text = f"{need.text}; open the page, then call again"
+    return error_reply(era.URL_ELICITATION_REQUIRED, text, {"elicitations": [params]})
 
 
 def _tell_link(need: CredentialNeed, url: str, request: ClientRequest) -> Message:
@@ -256,10 +206,4 @@ def _refuse(need: CredentialNeed, why: str, request: ClientRequest) -> Message:
 
 
 def _fail(text: str, request: ClientRequest) -> Message:
-    """Tell it as the result of a tool, so that the person reads it; else as an error."""
-    if request.method != "tools/call":
-        return error_reply(era.SERVER_ERROR, text)
-    body: dict[str, Any] = {"content": [{"type": "text", "text": text}], "isError": True}
-    if request.is_modern:
-        body["resultType"] = "complete"
-    return Message(result=Raw(jsonrpc.encode(body)))
+    return refuse_call(text, request.method, is_modern=request.is_modern)

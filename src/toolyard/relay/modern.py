@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from msgspec import Raw
 
+from toolyard.relay.session import ClientRequest
+from toolyard.relay.url_elicitations import LONGEST, ask_to_open
 from toolyard.wire import era, jsonrpc
-from toolyard.wire.jsonrpc import Message
+from toolyard.wire.jsonrpc import Fields, Message
 
 
-def modernised(method: str, message: Message) -> Message:
+def modernised(request: ClientRequest, method: str, fields: Fields, message: Message) -> Message:
     """A legacy server's answer with what every modern result must say."""
     if message.error:
-        return _modern_error(method, message)
+        return _modern_error(request, method, fields, message)
     raw = bytes(message.result)
     if b'"resultType"' in raw and "resultType" in jsonrpc.fields(raw):
         return message
@@ -23,11 +25,13 @@ def modernised(method: str, message: Message) -> Message:
     return message
 
 
-def _modern_error(method: str, message: Message) -> Message:
-    """An unknown resource has another code in the modern era."""
-    if method == "resources/read":
+def _modern_error(request: ClientRequest, method: str, fields: Fields, message: Message) -> Message:
+    """An unknown resource has another code in the modern era; a page to be opened is a question."""
+    code = jsonrpc.error_code(message.error)
+    if code == era.RESOURCE_NOT_FOUND and method == "resources/read":
         fault = jsonrpc.read_fault(message.error)
-        if fault.code == era.RESOURCE_NOT_FOUND:
-            fault.code = era.INVALID_PARAMS
-            return Message(error=Raw(jsonrpc.encode(fault)))
+        fault.code = era.INVALID_PARAMS
+        return Message(error=Raw(jsonrpc.encode(fault)))
+    if code == era.URL_ELICITATION_REQUIRED and len(message.error) <= LONGEST:
+        return ask_to_open(request, method, fields, jsonrpc.read_fault(message.error)) or message
     return message

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
 
 from toolyard import __version__
 from toolyard.core.model import Offer
+from toolyard.core.tiers import Tier
 from toolyard.wire import jsonrpc
 
 SERVER: Final = {"name": "toolyard", "title": "Toolyard", "version": __version__}
@@ -18,17 +19,18 @@ INTRODUCTION: Final = "This is Toolyard: one address in front of many MCP server
 NAMED: Final = "Tools are named server{}tool. "
 GROWING: Final = """\
 The list can grow while you work: if a tool you expect is missing, call toolyard_tools with a few \
-words (or a server's name) to find it with its full input schema, then call it with \
-toolyard_call(server, tool, arguments). That works for every tool, listed or not.
+words (or a server's name) to find it with its full input schema, then call it by (server, tool, \
+arguments) with the tool that is named there as its callTool: {}. That works for every tool, \
+listed or not.
 toolyard_status says which servers are there and what is wrong with those that fail; \
 toolyard_refresh makes the hub ask all servers again."""
 CHANGING: Final = "The list can change while you work."
 
 
-def introduction(separator: str, *, own_tools: bool) -> str:
-    """Tell a model how to work with the hub; the view decides what is said of names and tools."""
+def introduction(separator: str, calls: Sequence[str]) -> str:
+    """Tell a model how to work with the hub; `calls` are the call tools that its view has."""
     named = NAMED.format(separator) if separator else ""
-    return INTRODUCTION + named + (GROWING if own_tools else CHANGING)
+    return INTRODUCTION + named + (GROWING.format(" or ".join(calls)) if calls else CHANGING)
 
 
 Hints = Mapping[str, bool]
@@ -36,11 +38,6 @@ Hints = Mapping[str, bool]
 LOOKS: Final[Hints] = {"readOnlyHint": True, "openWorldHint": False}
 REPEATS: Final[Hints] = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
 SWITCHES: Final[Hints] = {"readOnlyHint": False, "idempotentHint": True, "openWorldHint": False}
-REACHES_OUT: Final[Hints] = {
-    "readOnlyHint": False,
-    "destructiveHint": True,
-    "openWorldHint": True,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +72,45 @@ class OwnTool:
         return Offer(self.name, jsonrpc.encode(tool))
 
 
-OF_OPERATIONS: Final = ("toolyard_status", "toolyard_tools", "toolyard_call", "toolyard_refresh")
+class CallTool(NamedTuple):
+    """The tool by which a model calls any other of one tier."""
+
+    name: str
+    title: str
+    text: str
+    hints: Hints
+
+
+_CALLED: Final = (
+    "listed or not, by (server, tool, arguments). Use toolyard_tools first: it says which tools "
+    "these are, and their input schemas."
+)
+CALLING: Final[Mapping[Tier, CallTool]] = {
+    Tier.READ: CallTool(
+        "toolyard_read",
+        "Call a tool that only reads",
+        f"Call any tool of any server that changes nothing, {_CALLED}",
+        {"readOnlyHint": True, "openWorldHint": True},
+    ),
+    Tier.WRITE: CallTool(
+        "toolyard_write",
+        "Call a tool that writes",
+        "Call any tool of any server that adds or changes something and destroys nothing, "
+        f"{_CALLED}",
+        {"readOnlyHint": False, "destructiveHint": False, "openWorldHint": True},
+    ),
+    Tier.DESTROY: CallTool(
+        "toolyard_destroy",
+        "Call a tool that may destroy",
+        "Call any tool of any server that may delete or overwrite something, or of which nobody "
+        f"says that it does not, {_CALLED}",
+        {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True},
+    ),
+}
+"""The stable entry points, one for each tier: so a client's own permissions hold for them."""
+CALL_NAMES: Final = {call.name: tier for tier, call in CALLING.items()}
+
+OF_OPERATIONS: Final = ("toolyard_status", "toolyard_tools", *CALL_NAMES, "toolyard_refresh")
 """The tools that ask what an operation asks, and are described there; in the order of the list."""
 
 

@@ -33,6 +33,7 @@ class PassedClient(msgspec.Struct, array_like=True, frozen=True):
     agent: str = ""
     log_level: str | None = None
     member: str = ""
+    token: str = ""
 
 
 class PassedMessage(msgspec.Struct, array_like=True, frozen=True):
@@ -43,6 +44,7 @@ class PassedMessage(msgspec.Struct, array_like=True, frozen=True):
     trace: bytes = b""
     mirrored: Mapping[str, str] | None = None
     forwarded: Mapping[bytes, bytes] | None = None
+    address: str = ""
 
 
 _VIEWS: Final = 1000
@@ -66,7 +68,7 @@ def tell_view(view_key: ViewKey | None) -> bytes:
     """Write the key of a view: what is not as usual in it."""
     if view_key is None:
         return b""
-    fields = ((name, getattr(view_key, name)) for name in ViewKey.__match_args__)
+    fields = ((name, getattr(view_key, name)) for name in ViewKey.__struct_fields__)
     told = {name: value for name, value in fields if value != getattr(_USUAL, name)}
     return msgspec.msgpack.encode(told)
 
@@ -81,7 +83,7 @@ def read_view(told: bytes) -> ViewKey | None:
     if not told:
         return None
     fields = _decode_fields(told)
-    unknown = fields.keys() - set(ViewKey.__match_args__)
+    unknown = fields.keys() - set(ViewKey.__struct_fields__)
     if unknown:
         raise msgspec.ValidationError(f"a replica of another version tells of {min(unknown)!r}")
     return msgspec.convert(fields, ViewKey)
@@ -91,7 +93,12 @@ def pass_request(request: ClientRequest) -> bytes:
     """A request for another replica."""
     message = jsonrpc.question(request.id, request.method, jsonrpc.encode(request.params))
     passed = PassedMessage(
-        _client(request.session), message, request.trace, request.mirrored, request.forwarded
+        _client(request.session),
+        message,
+        request.trace,
+        request.mirrored,
+        request.forwarded,
+        request.address,
     )
     return msgspec.msgpack.encode(passed)
 
@@ -128,6 +135,7 @@ def make_guest(client: PassedClient, replica: str) -> Session:
         info=client.info,
         log_level=client.log_level,
         member=client.member,
+        token=client.token,
         ready=True,
     )
 
@@ -145,6 +153,7 @@ def _client(session: Session) -> PassedClient:
         session.agent,
         session.log_level,
         session.member,
+        session.token,
     )
 
 

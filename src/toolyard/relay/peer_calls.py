@@ -18,6 +18,8 @@ from toolyard.wire.peer_posts import PeerEnd, PeerPosts, PeerReply, error_of, lo
 REQUEST: Final = "/request"
 ANSWER: Final = "/answer"
 NOTICE: Final = "/notice"
+WAITING: Final = "/waiting"
+WAITING_NEWS: Final = "/waiting-news"
 NOTICES: Final = 1000
 """Notices on their way at a time; more are dropped."""
 
@@ -59,21 +61,37 @@ class PeerCalls:
         answers = [self.pass_on(replica, request) for replica in self._others()]
         return await _all_that_succeed(answers)
 
+    async def ask_about_waiting(self, order: bytes) -> list[Message]:
+        """Have all others that can be reached look for calls that wait for a yes."""
+        return await _all_that_succeed(
+            [self._ask(replica, WAITING, order) for replica in self._others()]
+        )
+
     def tell_others(self, session: Session, notice: Message) -> None:
         """Tell all others what a client has said."""
-        body = pass_notice(session, notice)
-        for replica in self._others():
-            if self._notices < NOTICES and self._tasks.start(self._tell(replica, body)):
-                self._notices += 1
+        self._tell_all(NOTICE, pass_notice(session, notice))
+
+    def tell_of_waiting(self, members: Sequence[str]) -> None:
+        """Tell all others whose calls wait for a yes here."""
+        self._tell_all(WAITING_NEWS, jsonrpc.encode([self._known.own, *members]))
+
+    def is_known(self, replica: str) -> bool:
+        """Whether a replica lives, as far as is known."""
+        return replica in self._known.by_id
 
     async def close(self) -> None:
         """Tell nobody any more."""
         await self._tasks.close()
 
-    async def _tell(self, replica: str, body: bytes) -> None:
+    def _tell_all(self, path: str, body: bytes) -> None:
+        for replica in self._others():
+            if self._notices < NOTICES and self._tasks.start(self._tell(replica, path, body)):
+                self._notices += 1
+
+    async def _tell(self, replica: str, path: str, body: bytes) -> None:
         try:
             with suppress(LinkError):
-                await self._ask(replica, NOTICE, body)
+                await self._ask(replica, path, body)
         finally:
             self._notices -= 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from toolyard.relay.session import ClientRequest, Session
@@ -32,8 +33,20 @@ class Peers(Protocol):
         """Have a request answered by all others that can be reached."""
         ...
 
+    async def ask_about_waiting(self, order: bytes) -> list[Message]:
+        """Have all others that can be reached look for calls that wait for a yes."""
+        ...
+
     def tell_others(self, session: Session, notice: Message) -> None:
         """Tell all others what a client has said."""
+        ...
+
+    def tell_of_waiting(self, members: Sequence[str]) -> None:
+        """Tell all others whose calls wait for a yes here."""
+        ...
+
+    def is_known(self, replica: str) -> bool:
+        """Whether a replica lives, as far as is known."""
         ...
 
 
@@ -52,5 +65,16 @@ class NoPeers:
         """Nobody else answers."""
         return []
 
+    async def ask_about_waiting(self, order: bytes) -> list[Message]:
+        """No call waits elsewhere."""
+        return []
+
     def tell_others(self, session: Session, notice: Message) -> None:
         """Nobody else hears it."""
+
+    def tell_of_waiting(self, members: Sequence[str]) -> None:
+        """Nobody else hears it."""
+
+    def is_known(self, replica: str) -> bool:
+        """There is no other."""
+        return False

@@ -90,16 +90,20 @@ class ProfileFilter:
         shown = self._shown(entry, key) if named else key
         return self.profile is None or self.profile.admits(_names(entry), key, shown)
 
-    def pins(self, entry: Entry, key: str) -> bool:
-        """Return whether the profile lists a tool in any case."""
-        shown = self._shown(entry, key)
-        return self.profile is not None and self.profile.pins(_names(entry), key, shown)
+    def admits_tier(self, tier: Tier) -> bool:
+        """Return whether tools that can do this much harm may be seen."""
+        return not self.tier or Tier(self.tier).covers(tier)
 
-    def renamed(self, entry: Entry, key: str) -> str:
+    def pins(self, entry: Entry, tool: Offer) -> bool:
+        """Return whether the profile lists a tool in any case."""
+        shown = self._shown(entry, tool.key)
+        return self.profile is not None and self.profile.pins(_names(entry), tool.key, shown)
+
+    def renamed(self, entry: Entry, tool: Offer) -> str:
         """The name that the profile gives a tool; empty if it gives none."""
         if self.profile is None or not self.profile.rename:
             return ""
-        return self.profile.renamed(_names(entry), key, self._shown(entry, key))
+        return self.profile.renamed(_names(entry), tool.key, self._shown(entry, tool.key))
 
     def environment(self, entry: Entry) -> tuple[str, Pairs]:
         """The variables that the programs of a server get, and the profile that has them."""
@@ -109,7 +113,7 @@ class ProfileFilter:
 
     def _covers(self, entry: Entry, tool: Offer) -> bool:
         """Return whether the tier, if there is one, covers what a tool can do."""
-        return not self.tier or Tier(self.tier).covers(tier_of(tool, dict(entry.marks)))
+        return not self.tier or self.admits_tier(tier_of(tool, dict(entry.marks)))
 
     def _worded(self, entry: Entry, offer: Offer) -> Offer:
         if self.profile is None or not self.profile.describe:
@@ -162,13 +166,13 @@ class UnionFilter:
         """Return whether one offer of a server that is shown may be seen."""
         return any(part.admits(entry, key, named=named) for part in self._parts_for(entry))
 
-    def pins(self, entry: Entry, key: str) -> bool:
+    def pins(self, entry: Entry, tool: Offer) -> bool:
         """Return whether a profile that shows a tool lists it in any case."""
-        return any(part.pins(entry, key) for part in self._parts_with(entry, key))
+        return any(part.pins(entry, tool) for part in self._parts_with(entry, tool))
 
-    def renamed(self, entry: Entry, key: str) -> str:
+    def renamed(self, entry: Entry, tool: Offer) -> str:
         """The name that the first profile which shows a tool gives it; empty if it gives none."""
-        return next((part.renamed(entry, key) for part in self._parts_with(entry, key)), "")
+        return next((part.renamed(entry, tool) for part in self._parts_with(entry, tool)), "")
 
     def environment(self, entry: Entry) -> tuple[str, Pairs]:
         """The variables of the first profile that shows a server, and its name."""
@@ -177,8 +181,9 @@ class UnionFilter:
     def _parts_for(self, entry: Entry) -> list[ProfileFilter]:
         return [part for part in self.filters if part.shows(entry)]
 
-    def _parts_with(self, entry: Entry, key: str) -> list[ProfileFilter]:
-        return [part for part in self._parts_for(entry) if part.admits(entry, key, named=True)]
+    def _parts_with(self, entry: Entry, tool: Offer) -> list[ProfileFilter]:
+        """The filters that show a tool; one whose tier hides it has no say in it."""
+        return [part for part in self.filters if part.judge(entry, tool) is ToolVerdict.SHOWN]
 
 
 ViewFilter = ProfileFilter | UnionFilter

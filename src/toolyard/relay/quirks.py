@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from toolyard.board import Board
 from toolyard.core.known_clients import recognise_client
@@ -29,10 +30,10 @@ REMEMBERED: Final = 256
 UNLIMITED: Final = sys.maxsize
 ONCE: Final = """
 This client reads the list of tools once. What appears later is not in it: look with \
-toolyard_tools, and call it with toolyard_call."""
+toolyard_tools, and call it with the tool that is named there as callTool."""
 FEWER: Final = """
 Only {listed} of {all} tools are listed, for {title} takes no more."""
-FOUND: Final = " Find the others with toolyard_tools, and call them with toolyard_call."
+FOUND: Final = " Find the others with toolyard_tools, and call them with their callTool."
 
 
 @dataclass(frozen=True, slots=True)

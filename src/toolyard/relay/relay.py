@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -32,8 +32,10 @@ from toolyard.relay.extensions import knows_tasks
 from toolyard.relay.folders import Folders
 from toolyard.relay.followed import FollowedTopics
 from toolyard.relay.following import Following
+from toolyard.relay.guards import GuardMaker
 from toolyard.relay.handles import Handles
 from toolyard.relay.hearing import Hearing
+from toolyard.relay.held_calls import HeldCalls
 from toolyard.relay.news import News
 from toolyard.relay.offers import own_offers
 from toolyard.relay.own import AppHubs, OwnAnswers
@@ -59,6 +61,7 @@ from toolyard.relay.tasks import TaskTable, merge_tasks, missing_tasks
 from toolyard.relay.view import View
 from toolyard.relay.view_key import ViewKey
 from toolyard.relay.views import Resolve, Views
+from toolyard.relay.waiting_calls import WaitingCalls
 from toolyard.tasks import Tasks
 from toolyard.wire import era, headers, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
@@ -74,6 +77,8 @@ _LISTS: Final = {
 
 ARRIVAL_SECONDS: Final = 2.0
 """The time that the first requests of a session from elsewhere wait for its client's wishes."""
+Trace = Callable[[ClientRequest], None]
+"""Begins the span of a request, if it has none yet; its answer ends the span."""
 
 
 class Relay:
@@ -93,6 +98,8 @@ class Relay:
         notes: SessionNotes,
         handles: Handles,
         credential_links: CredentialLinks,
+        guard_makers: Sequence[GuardMaker],
+        trace: Trace | None = None,
     ) -> None:
         """Serve clients of a hub.
 
@@ -105,36 +112,58 @@ class Relay:
             notes: Keep the wishes of clients that other replicas may serve, too.
             handles: Name to clients what is held here, and lead to what others hold.
             credential_links: Lead members to pages for what their calls lack.
+            guard_makers: Say what stands in front of tools, the outermost first. Features are built
+                on the relay, so the sequence may fill up until the first view is made.
+            trace: Begins spans; None if nobody asked for traces.
         """
         self._board = board
+        self._trace = trace
         self._pool = pool
         self._instances = instances
-        offers = own_offers(own_tools)
-        self.views = Views(
-            board, usual_key, resolve, offers, app_hubs.offers, lambda: self.subscriptions.view_keys
-        )
+        self._app_hubs = app_hubs
+        self._app_answers: dict[str, OwnAnswers] = {}
+        self.views = self._make_views(usual_key, resolve, own_tools, guard_makers)
         sessions: set[Session] = set()
         self.folders = Folders(board, pool, sessions, self.views.shares)
         self.handles = handles
         self.tasks = TaskTable(handles)
         self._bridge = EraBridge(handles)
-        self.calls = self._make_calls(record, CredentialAsking(credential_links, handles))
+        self.held = HeldCalls(handles)
+        self.waiting = WaitingCalls()
+        self.calls = self._make_calls(record, CredentialAsking(credential_links, self.held))
         self.answers = Answers(board, pool, self.calls, self.views.look, status)
-        self._app_hubs = app_hubs
-        self._app_answers: dict[str, OwnAnswers] = {}
         followed = FollowedTopics(pool, instances, self.calls.link_for)
         self.subscriptions = Subscriptions(followed, sessions)
         self._hear_servers()
         self.quirks = QuirkFitter(board, usual_key, Results(handles))
-        self._plain = PlainCalls(
-            self.views, self.calls, self.quirks, self._bridge.follow, self.serve
-        )
+        self._plain = self._make_plain_calls()
         self.news = News(board, self.subscriptions, self.views.look, self._refit)
+        self._wishes = SessionWishes(handles, notes)
+        self._build_methods(followed, notes)
+
+    def _make_views(
+        self,
+        usual_key: ViewKey,
+        resolve: Resolve,
+        own_tools: Iterable[Offer],
+        guard_makers: Sequence[GuardMaker],
+    ) -> Views:
+        return Views(
+            self._board,
+            usual_key,
+            resolve,
+            own_offers(own_tools),
+            self._app_hubs.offers,
+            lambda: self.subscriptions.view_keys,
+            guard_makers,
+        )
+
+    def _build_methods(self, followed: FollowedTopics, notes: SessionNotes) -> None:
+        """Build what answers each method, and what takes over the clients of other replicas."""
         note = partial(keep_note, notes)
         self.following = self._make_following(followed, note)
         own = self._own_methods(note)
         self.takeover = Takeover(own, self.following, notes)
-        self._wishes = SessionWishes(handles, notes)
         self._both = self._common_methods()
         self._legacy, self._modern = self._legacy_methods(own), self._modern_methods(own)
 
@@ -149,6 +178,9 @@ class Relay:
             self._bridge.to_legacy,
             asking,
         )
+
+    def _make_plain_calls(self) -> PlainCalls:
+        return PlainCalls(self.views, self.calls, self.quirks, self._bridge.follow, self.serve)
 
     def _hear_servers(self) -> None:
         """Have links tell of what opens, and of what servers say outside of calls."""
@@ -232,6 +264,8 @@ class Relay:
 
     def start(self, request: ClientRequest, tasks: Tasks) -> asyncio.Future[Any] | None:
         """Begin to answer a request, as work of `tasks`; None if these are closed."""
+        if self._trace is not None:
+            self._trace(request)
         return self._plain.start(request, tasks) or tasks.start(self.serve(request))
 
     def serve(
@@ -241,6 +275,8 @@ class Relay:
 
         `handler` goes on with a request that was begun without a task.
         """
+        if self._trace is not None:
+            self._trace(request)
         # Not when it is begun: what the client sends next may take it back already.
         request.session.requests[request.id] = request
         return self._serve(request, handler or self._handle)
@@ -297,14 +333,27 @@ class Relay:
         view: View | None = None,
         meta: Fields | None = None,
     ) -> Message:
-        """Call a tool for a door that speaks no MCP; `arguments` are those of `toolyard_call`.
+        """Call a tool for a door that speaks no MCP; `arguments` are those of a call tool.
 
         Raises:
             ToolyardError: The server could not be reached, failed or was late.
         """
         params = {"arguments": arguments}
         request = ClientRequest(session, "tools/call", b"0", params, meta or {}, responder)
-        return await self.answers.call(request, "toolyard_call", view or self.views.look())
+        view = view or self.views.look()
+        if self._trace is None:
+            return await self.answers.call_any(request, view)
+        self._trace(request)
+        try:
+            reply = await self.answers.call_any(request, view)
+        except ToolyardError as error:
+            request.respond(explained(error))
+            raise
+        except BaseException as failure:
+            request.fail(failure)
+            raise
+        request.respond(reply)
+        return reply
 
     async def _resume_elsewhere(self, request: ClientRequest) -> Message | None:
         """Have the replica that parked a call go on with it; None if no other did."""
@@ -479,6 +528,7 @@ class Relay:
         self.following.leave(session)
         session.close()
         self.calls.leave(session.principal)
+        self.held.leave(session.principal)
         self._bridge.leave(session.principal)
         self.tasks.leave(session.principal)
         self.quirks.results.leave(session.principal)

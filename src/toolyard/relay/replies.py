@@ -7,7 +7,13 @@ from typing import Any, Final
 
 from msgspec import Raw
 
-from toolyard.core.errors import ConfigError, HeldError, ToolyardError, UnknownNameError
+from toolyard.core.errors import (
+    ConfigError,
+    HeldError,
+    LimitError,
+    ToolyardError,
+    UnknownNameError,
+)
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Message
 
@@ -35,7 +41,24 @@ def explained(error: ToolyardError) -> Message:
     """Refuse a request for a reason of ours, with what to do next."""
     is_request = isinstance(error, UnknownNameError | HeldError | ConfigError)
     text = f"{error}; {error.hint}" if error.hint else str(error)
-    return error_reply(era.INVALID_PARAMS if is_request else era.SERVER_ERROR, text)
+    details = _limit_details(error) if isinstance(error, LimitError) else None
+    return error_reply(era.INVALID_PARAMS if is_request else era.SERVER_ERROR, text, details)
+
+
+def _limit_details(error: LimitError) -> dict[str, str | int]:
+    """Tell programs which limit refused a call, whose it is, and when to try again."""
+    details: dict[str, str | int] = {"limit": error.limit, "subject": error.whose}
+    return {**details, "retryAfter": error.retry_after} if error.retry_after else details
+
+
+def refuse_call(text: str, method: str, *, is_modern: bool) -> Message:
+    """Refuse a call of a tool in its result, so that the person reads it; else by an error."""
+    if method != "tools/call":
+        return error_reply(era.SERVER_ERROR, text)
+    body: dict[str, Any] = {"content": [{"type": "text", "text": text}], "isError": True}
+    if is_modern:
+        body["resultType"] = "complete"
+    return Message(result=Raw(jsonrpc.encode(body)))
 
 
 def failed(failure: BaseException) -> bytes:

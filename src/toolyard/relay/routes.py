@@ -23,6 +23,7 @@ class Route:
         "_schema",
         "alias",
         "apart",
+        "guards",
         "head",
         "key",
         "marked",
@@ -41,6 +42,7 @@ class Route:
         apart: Apart | None = None,
         *,
         wraps: bool = False,
+        guards: tuple[Any, ...] = (),
     ) -> None:
         self.server = server
         """None for what the hub itself offers."""
@@ -54,6 +56,8 @@ class Route:
         self.offer = offer
         self.wraps = wraps
         """True if it returns something else than an object; legacy clients get it in one."""
+        self.guards = guards
+        """The `CallGuard`s that a call passes before it is sent; nearly always none."""
         self._schema: Any = None
         self.marked = self._read_marks() if _MARK in offer.raw else {}
         """The arguments that travel as headers too; nearly always none."""

@@ -50,7 +50,13 @@ def start(
     """Send a request; `head` are header lines for a server behind HTTP."""
     if request.forwarded is not None and link.forwards:
         head += forward_lines(link, request.forwarded)
-    pending = link.request(method, jsonrpc.encode(fields), request, head=head + request.trace)
+    if request.span is None:
+        pending = link.request(method, jsonrpc.encode(fields), request, head=head + request.trace)
+    else:
+        hop = request.span.hop(link, method, fields)
+        head += hop.trace
+        pending = link.request(method, jsonrpc.encode(hop.fields), request, head=head)
+        pending.answer.add_done_callback(hop.end)
     request.sent = (link, pending.number)
     if request.turns is not None:
         # Also beyond this request: a parked call goes on with the next one.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from msgspec import Raw, Struct, field
 
@@ -24,6 +24,7 @@ from toolyard.relay.questions import (
 )
 from toolyard.relay.replies import failed
 from toolyard.relay.routes import Route
+from toolyard.relay.tracing import RequestSpan
 from toolyard.relay.view_key import ViewKey
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
@@ -43,6 +44,11 @@ Note = Callable[["Session"], None]
 class Responder(Protocol):
     """The way back to the client of one request, as its door has it."""
 
+    @property
+    def takes_stream(self) -> bool:
+        """True if the client takes anything before the answer, such as a question."""
+        ...
+
     def emit(self, message: bytes) -> None:
         """Send something before the answer, if the client takes it."""
         ...
@@ -60,6 +66,7 @@ class Outlet:
     """A responder for what is no request of a client's own: nobody waits for an answer."""
 
     __slots__ = ("emit",)
+    takes_stream: ClassVar[bool] = True
 
     def __init__(self, emit: Send) -> None:
         self.emit = emit
@@ -84,6 +91,8 @@ class Session(Struct, eq=False):
     """The name of its token; empty for a client on a line, which needs none."""
     member: str = ""
     """The key of the member who calls; empty for the hub's owner and for agents."""
+    token: str = ""
+    """The mark of the token that the member made and came in with; empty if they logged in."""
     view_key: ViewKey | None = None
     """The view it has, if not the usual one: its door's, then fitted to the client it names."""
     is_modern: bool = False
@@ -201,6 +210,8 @@ class ClientRequest(Struct, eq=False):
     mirrored: Mapping[str, str] | None = None
     """The `Mcp-Param-*` headers that came with it and must agree with its body; None if its door
     has none."""
+    address: str = ""
+    """The address it came from; empty for this machine."""
     is_passed: bool = False
     """True if another replica has passed it on; it goes no further."""
     turns: Turns | None = None
@@ -218,6 +229,8 @@ class ClientRequest(Struct, eq=False):
     """The link that it was sent over last, and its number there."""
     is_dropped: bool = False
     """True if the client took it back."""
+    span: RequestSpan | None = None
+    """Its span, if calls are traced."""
 
     @property
     def is_modern(self) -> bool:

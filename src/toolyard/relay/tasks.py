@@ -19,6 +19,7 @@ from toolyard.core.model import ServerId
 from toolyard.core.names import quoted
 from toolyard.relay.calls import Calls
 from toolyard.relay.extensions import knows_tasks
+from toolyard.relay.guards import task_guards
 from toolyard.relay.handles import Handles
 from toolyard.relay.routes import NO_OFFER, Route
 from toolyard.relay.session import ClientRequest, Session
@@ -126,7 +127,10 @@ class TaskTable:
         if task is None or not view.shows(task.route.server):
             return None
         began = task.route
-        return Route(began.server, task.id, NO_OFFER, apart=began.apart, wraps=began.wraps)
+        guards = task_guards(began.guards) if began.guards else ()
+        return Route(
+            began.server, task.id, NO_OFFER, apart=began.apart, wraps=began.wraps, guards=guards
+        )
 
     async def list(self, calls: Calls, request: ClientRequest) -> Message:
         """The tasks of this client, as their servers see them now."""

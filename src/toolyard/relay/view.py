@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Final
+from itertools import chain
+from typing import Final, NamedTuple
 
 from toolyard.core.addresses import is_ours, unwrap, wrap
 from toolyard.core.model import Entry, Offer, ServerId
-from toolyard.core.search import Index, check_query
+from toolyard.core.search import check_query
 from toolyard.links.owner import Apart
 from toolyard.relay.addressing import Addressing
 from toolyard.relay.extensions import Extensions, is_foreign
 from toolyard.relay.profile_filter import ViewFilter
 from toolyard.relay.routes import NO_OFFER, Listing, Made, Route
+from toolyard.relay.tool_search import ToolSearch
 from toolyard.relay.uris import Spread, Template
 from toolyard.relay.view_key import ViewKey
-from toolyard.wire import jsonrpc
 
 KINDS: Final = ("tools", "prompts", "resources", "templates")
+
+
+class FoundTools(NamedTuple):
+    """The exposed names of tools, best first, and the number of all that match."""
+
+    names: list[str]
+    total: int
 
 
 class View:
@@ -29,6 +37,7 @@ class View:
         profile_filter: ViewFilter,
         addressing: Addressing,
         expose: str,
+        tool_search: ToolSearch,
     ) -> None:
         self.revision = revision
         self.key = key
@@ -59,7 +68,10 @@ class View:
         """Tools that are not in the list because it would be too long."""
         self.made: dict[tuple[Offer, str], Made] = {}
         """The offers that the next view can take over."""
-        self._index: Index | None = None
+        self.tool_search = tool_search
+        self._names_of: dict[str, list[str]] | None = None
+        """By alias, the exposed names of tools; made when somebody asks."""
+        self._names: list[str] | None = None
 
     @property
     def has_own_tools(self) -> bool:
@@ -70,20 +82,44 @@ class View:
         """The table of one kind of offer."""
         return getattr(self, kind)  # type: ignore[no-any-return]
 
-    def search(self, query: str, alias: str = "") -> list[str]:
-        """Exposed names of tools that match, best first; all in order without a query.
+    def tool_names(self, alias: str = "") -> list[str]:
+        """The exposed names of the tools of all servers, or of one, in order."""
+        return list(self._by_alias().get(alias, ()) if alias else self._every_name())
+
+    async def find_tools(self, query: str, alias: str = "", most: int | None = None) -> FoundTools:
+        """Find the tools that match, best first; all in order without a query.
+
+        Args:
+            query: Words to look for.
+            alias: Only tools of this server; of all if empty.
+            most: How many are wanted; all without.
 
         Raises:
             ConfigError: The query is too long.
         """
         check_query(query)
-        theirs = [name for name, route in self.tools.items() if route.server is not None]
-        if query.strip():
-            if self._index is None:
-                texts = [(name, _description(self.tools[name].offer)) for name in theirs]
-                self._index = Index(texts)
-            theirs = [theirs[i] for i in self._index.search(query)]
-        return [name for name in theirs if alias in ("", self.tools[name].alias)]
+        if not query.strip():
+            names = self.tool_names(alias)
+            return FoundTools(names[:most], len(names))
+        names_of = self._by_alias()
+        matches = await self.tool_search.find(
+            self.revision, self.tools, names_of, query, alias, most
+        )
+        names = self._every_name()
+        return FoundTools([names[place] for place in matches.places], matches.total)
+
+    def _every_name(self) -> list[str]:
+        if self._names is None:
+            self._names = list(chain.from_iterable(self._by_alias().values()))
+        return self._names
+
+    def _by_alias(self) -> dict[str, list[str]]:
+        if self._names_of is None:
+            self._names_of = {}
+            for name, route in self.tools.items():
+                if route.server is not None:
+                    self._names_of.setdefault(route.alias, []).append(name)
+        return self._names_of
 
     def tools_of(self, alias: str) -> dict[str, Route]:
         """The tools of one server, by their own names there."""
@@ -161,9 +197,3 @@ class View:
     def wrapped(self, server: ServerId, uri: str) -> str:
         """The address that leads to a server's resource in any case."""
         return wrap(self.aliases[server], uri)
-
-
-def _description(offer: Offer) -> str:
-    fields = jsonrpc.fields(offer.raw)
-    parts = [jsonrpc.to_python(fields[k]) for k in ("title", "description") if k in fields]
-    return " ".join(p for p in parts if isinstance(p, str))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolyard.core.caller import Caller
 from toolyard.core.names import LONGEST
 
 
-@dataclass(frozen=True, slots=True)
-class ViewKey:
-    """Everything that tells one view of a picture from another."""
+class ViewKey(Struct, frozen=True, cache_hash=True):
+    """Everything that tells one view of a picture from another.
+
+    A client's view is looked up with every call, so its key is hashed once.
+    """
 
     separator: str = "__"
     pattern_separator: str | None = None
@@ -43,15 +46,6 @@ class ViewKey:
     """Tools in the list; 0 for no limit."""
     folders: tuple[str, ...] = ()
     """The projects a client works in; what belongs to others is not shown to it."""
-    _hash: int = field(default=0, init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        # A client's view is looked up with every call; its key must not be hashed as often.
-        fields = (getattr(self, name) for name in self.__match_args__)
-        object.__setattr__(self, "_hash", hash(tuple(fields)))
-
-    def __hash__(self) -> int:
-        return self._hash
 
     def limited_to(self, caller: Caller) -> ViewKey:
         """Return this view with the limits of a caller: wherever it is looked at, the same."""

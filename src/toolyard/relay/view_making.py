@@ -7,8 +7,9 @@ work.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -22,9 +23,11 @@ from toolyard.core.shapes import shaped
 from toolyard.core.tiers import narrower
 from toolyard.links.owner import Apart, set_apart
 from toolyard.relay.addressing import Addressing
-from toolyard.relay.offers import OwnOffers
+from toolyard.relay.guards import CallGuard, GuardMaker, listed_behind, make_guards
+from toolyard.relay.offers import CALL_NAMES, OwnOffers
 from toolyard.relay.profile_filter import ProfileFilter, UnionFilter, ViewFilter
 from toolyard.relay.routes import Item, Listing, Made, Route
+from toolyard.relay.tool_search import ToolSearch
 from toolyard.relay.uris import Template
 from toolyard.relay.view import KINDS, View
 from toolyard.relay.view_key import ViewKey
@@ -36,6 +39,9 @@ MEMBERS: Final = {
     "templates": "resourceTemplates",
 }
 """The member of a result that holds the list."""
+Leads = tuple[ServerId, str, Apart | None]
+"""Where a route leads: the server, its alias, and how else it runs."""
+Guards = tuple[CallGuard, ...]
 
 
 def make_view(
@@ -44,15 +50,17 @@ def make_view(
     before: View | None,
     own: OwnOffers,
     plans: Iterable[Plan] = (),
+    guard_makers: Sequence[GuardMaker] = (),
 ) -> View:
     """The view of a picture; `before` lends the bytes that did not change.
 
-    `own` is what the hub itself offers; `plans` are those of the agent whose view it is.
+    `own` is what the hub itself offers; `plans` are those of the agent whose view it is;
+    `guard_makers` say what stands in front of its tools.
 
     Raises:
         UnknownNameError: There is no such profile.
     """
-    view = _begin(snapshot, view_key)
+    view = _begin(snapshot, view_key, before)
     old = before.made if before is not None else {}
     listed: dict[str, list[Item]] = {kind: [] for kind in KINDS}
     taken: dict[str, set[str]] = {kind: set() for kind in KINDS}
@@ -60,6 +68,7 @@ def make_view(
         _add_own(view, own, listed, taken)
     # Kept free for those who were given these names.
     taken["tools"].update(view.filter.given_names)
+    makes = [make for maker in guard_makers if (make := maker.look_at(snapshot)) is not None]
     for entry in sorted(_shown(view, snapshot, plans), key=lambda e: e.alias):
         if not entry.server.enabled or view_key.server not in ("", entry.alias):
             continue
@@ -70,7 +79,8 @@ def make_view(
             _set_apart_for_members(view, entry)
             if _can_read(entry):
                 view.readable.add(entry.server.id)
-            _add(view, entry, listed, taken, old)
+            guard = partial(make_guards, makes, entry) if makes else None
+            _add(view, entry, listed, taken, old, guard)
             view.extensions.note(entry)
     tools = _limit_tools(listed["tools"], view_key.most, _come_first(view))
     view.left_out, listed["tools"] = len(listed["tools"]) - len(tools), tools
@@ -86,7 +96,7 @@ def _digest(items: list[Item]) -> str:
     return hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]
 
 
-def _begin(snapshot: Snapshot, view_key: ViewKey) -> View:
+def _begin(snapshot: Snapshot, view_key: ViewKey, before: View | None) -> View:
     """An empty view with all that decides what will be in it."""
     profile = snapshot.profiles.get(view_key.profile) if view_key.profile else None
     if view_key.profile and profile is None:
@@ -100,7 +110,15 @@ def _begin(snapshot: Snapshot, view_key: ViewKey) -> View:
         judge,
         Addressing(snapshot.owners, bool(view_key.server), judge.separator),
         (profile.expose if profile is not None else "") or view_key.expose,
+        _tool_search(view_key, before),
     )
+
+
+def _tool_search(view_key: ViewKey, before: View | None) -> ToolSearch:
+    """The index of the view before; of another key, it would be of other tools."""
+    if before is not None and before.key == view_key:
+        return before.tool_search
+    return ToolSearch()
 
 
 def _make_filter(snapshot: Snapshot, view_key: ViewKey, profile: Profile | None) -> ViewFilter:
@@ -234,9 +252,17 @@ def _add_own(
 ) -> None:
     for kind, offers in own.items():
         for offer in offers:
+            if kind == "tools" and not _calls_something(view, offer.key):
+                continue
             view.table(kind)[offer.key] = Route(None, offer.key, offer)
             listed[kind].append((offer.raw, offer.raw))
             taken[kind].add(offer.key)
+
+
+def _calls_something(view: View, own_tool: str) -> bool:
+    """Return whether a call tool can have something to call in a view; of others, True."""
+    tier = CALL_NAMES.get(own_tool)
+    return tier is None or any(part.admits_tier(tier) for part in view.filter.parts)
 
 
 def _add(
@@ -245,6 +271,7 @@ def _add(
     listed: dict[str, list[Item]],
     taken: dict[str, set[str]],
     old: Mapping[tuple[Offer, str], Made],
+    guard: Callable[[Offer], Guards] | None,
 ) -> None:
     leads = (entry.server.id, entry.alias, view.apart.get(entry.alias))
     withheld = entry.held.tools | entry.unfit
@@ -260,22 +287,30 @@ def _add(
                 view.withheld[name] = (entry, offered.key)
                 continue
             offer = view.addressing.described(entry, kind, offered)
+            guards = guard(offered) if guard is not None and kind == "tools" else ()
+            offer = listed_behind(guards, offer) if guards else offer
             shown = old.get((offer, name))
-            if shown is None or (shown[1].server, shown[1].alias, shown[1].apart) != leads:
-                shown = _made(kind, offer, name, leads)
+            if shown is None or not _still_leads(shown[1], leads, guards):
+                shown = _made(kind, offer, name, leads, guards)
             view.made[offer, name] = shown
             item, view.table(kind)[name] = shown
             if kind == "templates" and name == offer.key:
                 view.patterns.append((Template(name), shown[1]))
-            if kind != "tools" or _is_listed(view, entry, offer.key, name):
+            if kind != "tools" or _is_listed(view, entry, offer, name):
                 listed[kind].append(item)
     _add_pages(view, entry)
 
 
-def _made(kind: str, offer: Offer, name: str, leads: tuple[ServerId, str, Apart | None]) -> Made:
+def _still_leads(route: Route, leads: Leads, guards: Guards) -> bool:
+    """Tell whether the route of an older view leads where this one's does, past the same guards."""
+    return (route.server, route.alias, route.apart) == leads and route.guards == guards
+
+
+def _made(kind: str, offer: Offer, name: str, leads: Leads, guards: Guards) -> Made:
     """An offer as clients read it, under the name they see, and its route."""
     shape = shaped(kind, offer, name)
-    route = Route(leads[0], offer.key, offer, leads[1], leads[2], wraps=shape.wraps)
+    server, alias, apart = leads
+    route = Route(server, offer.key, offer, alias, apart, wraps=shape.wraps, guards=guards)
     return (shape.modern, shape.legacy), route
 
 
@@ -293,7 +328,7 @@ def _names(
 ) -> dict[str, str]:
     separator = view.filter.separator
     if kind == "tools":
-        renamed = {o.key: name for o in offers if (name := view.filter.renamed(entry, o.key))}
+        renamed = {o.key: name for o in offers if (name := view.filter.renamed(entry, o))}
         rest = (offer.key for offer in offers if offer.key not in renamed)
         exposed = exposed_names(entry.alias, rest, separator, taken, view.key.longest)
         return exposed | _given(view, renamed, taken)
@@ -320,12 +355,12 @@ def _given(view: View, renamed: dict[str, str], taken: set[str]) -> dict[str, st
     return names
 
 
-def _is_listed(view: View, entry: Entry, key: str, name: str) -> bool:
-    return view.expose == "all" or _is_always_listed(view, entry, key, name)
+def _is_listed(view: View, entry: Entry, tool: Offer, name: str) -> bool:
+    return view.expose == "all" or _is_always_listed(view, entry, tool, name)
 
 
-def _is_always_listed(view: View, entry: Entry, key: str, name: str) -> bool:
-    return name in view.key.always_listed or view.filter.pins(entry, key)
+def _is_always_listed(view: View, entry: Entry, tool: Offer, name: str) -> bool:
+    return name in view.key.always_listed or view.filter.pins(entry, tool)
 
 
 def _come_first(view: View) -> Iterator[bool]:
@@ -336,7 +371,7 @@ def _come_first(view: View) -> Iterator[bool]:
         elif route.server is None:
             yield True
         else:
-            yield _is_always_listed(view, view.entries[route.alias], route.key, name)
+            yield _is_always_listed(view, view.entries[route.alias], route.offer, name)
 
 
 def _limit_tools(items: list[Item], most: int, come_first: Iterable[bool]) -> list[Item]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from toolyard.board import Board
 from toolyard.core.model import ServerId
 from toolyard.core.plans import Resolution
+from toolyard.relay.guards import GuardMaker
 from toolyard.relay.offers import OwnOffers
 from toolyard.relay.view import View
 from toolyard.relay.view_key import ViewKey
@@ -31,6 +32,7 @@ class Views:
         own_offers: OwnOffers,
         app_offers: Callable[[str], OwnOffers],
         used_keys: Callable[[], set[ViewKey | None]],
+        guard_makers: Sequence[GuardMaker] = (),
     ) -> None:
         """Show the picture of a board.
 
@@ -39,6 +41,7 @@ class Views:
             own_offers: What the hub itself offers.
             app_offers: Returns what an app's own hub would offer.
             used_keys: Returns the keys of the clients that are connected; None is the usual one.
+            guard_makers: Say what stands in front of tools.
         """
         self.usual_key = usual_key
         self.resolve = resolve
@@ -46,6 +49,7 @@ class Views:
         self._board = board
         self._app_offers = app_offers
         self._used_keys = used_keys
+        self._guard_makers = guard_makers
         self._views: dict[ViewKey, View] = {}
         self._usual: View | None = None
         self._swept_at = -1
@@ -67,7 +71,8 @@ class Views:
         if view is None or view.revision != snapshot.revision:
             own = self._app_offers(key.app) if key.app else self.own_offers
             plans = self.resolve(key.agent, key.executor).plans if key.agent else ()
-            view = make_view(snapshot, key, view or self._usual, own, plans)
+            lender = view or self._usual
+            view = make_view(snapshot, key, lender, own, plans, self._guard_makers)
             self._sweep(snapshot.revision)
             self._views[key] = view
         if view_key is None:

@@ -42,6 +42,8 @@ INTERNAL_ERROR: Final = -32603
 SERVER_ERROR: Final = -32000
 """Our own code for trouble behind the hub: the server failed, was late or was busy."""
 RESOURCE_NOT_FOUND: Final = -32002
+URL_ELICITATION_REQUIRED: Final = -32042
+"""Of the revision 2025-11-25: the request is to be made again once its pages were opened."""
 HEADER_MISMATCH: Final = -32020
 MISSING_CAPABILITY: Final = -32021
 UNSUPPORTED_VERSION: Final = -32022

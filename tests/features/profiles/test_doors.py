@@ -220,7 +220,7 @@ async def test_a_file_that_breaks_leaves_the_profile_as_it_was(yard: Doors) -> N
         {"allow": "one"},
         {"allow": [""]},
         {"rename": {"one/echo": "bad name"}},
-        {"rename": {"one/echo": "toolyard_call"}},
+        {"rename": {"one/echo": "toolyard_destroy"}},
         {"rename": {"one/echo": "x", "two/echo": "x"}},
         {"environment": {"1X": "y"}},
         {"settings": {"separator": "-"}},
@@ -264,5 +264,5 @@ async def test_what_a_profile_would_offer_is_told_before_it_is_written(yard: Doo
     assert {each["name"] for each in whole["tools"]} == ALL
     assert whole["listed"] > found["listed"] and whole["schema_tokens"] > found["schema_tokens"]
     searched = (await send(yard, "POST", path, {"settings": {"expose": "search"}})).json()
-    assert len(searched["tools"]) == len(ALL) > searched["listed"]
+    assert len(searched["tools"]) == len(ALL) and searched["listed"] < whole["listed"]
     assert (await send(yard, "GET", "/api/v1/profiles/draft")).status == 404

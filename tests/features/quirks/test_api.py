@@ -43,7 +43,7 @@ async def test_a_connected_client_stands_with_its_quirks(yard: Doors) -> None:
 
     (codex,) = (await row(yard, "codex"))["clients"]
     assert (codex["name"], codex["version"], codex["sessions"]) == ("codex-mcp-client", "7", 2)
-    assert (codex["listed"], codex["left_out"]) == (15, 0)
+    assert (codex["listed"], codex["left_out"]) == (17, 0)
     (opencode,) = (await row(yard, "opencode"))["clients"]
     assert (opencode["name"], opencode["sessions"]) == ("opencode", 0)
     strangers = (await yard.get(TOP))["strangers"]

@@ -13,6 +13,9 @@ from toolyard.core.errors import ConflictError
 from toolyard.core.fields import FaultsError
 
 SECRET = "ghp_notarealtoken000000"
+OWN = {"tools": ["git"], "type": "validation", "phase": "request"}
+PROGRAM = {**OWN, "program": ["check-calls"]}
+ENDPOINT = {**OWN, "url": "https://scrub.example.com/"}
 GIT = {"command": "git-mcp", "env": {"GITHUB_TOKEN": SECRET, "LEVEL": "1"}}
 
 
@@ -29,12 +32,18 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(home: Path) -> Non
         "added approvals/git@configured",
         "added approvals/shop@catalog",
         "added executors/box",
+        "added marks/git@configured",
+        "added rules/pushes",
+        "added limits/fair",
+        "added interceptors/check",
+        "added interceptors/no-leaks",
+        "added interceptors/scrub",
+        "added interceptors/tenant",
         "added definitions/shop",
         "added catalog/shop",
         "added servers/git",
         "added servers/web",
         "added apps/demo",
-        "added marks/git@configured",
         "added quirks/cursor",
         "added profiles/review",
         "added agents/mine",
@@ -56,6 +65,8 @@ def test_it_says_what_would_be_started(home: Path) -> None:
     assert {name: lines for name, lines in starts.items() if lines} == {
         "approvals/git@configured": ["git-mcp -p 1.10"],
         "approvals/shop@catalog": ["shop-mcp"],
+        "interceptors/check": ["check-calls --strict"],
+        "interceptors/scrub": ["https://scrub.example.com/"],
         "definitions/shop": ["shop-mcp"],
         "catalog/shop": ["shop-mcp"],
         "servers/git": ["git-mcp -p 1.10"],
@@ -257,6 +268,10 @@ def test_secrets_of_every_section_stay(home: Path) -> None:
             profiles={"p": {"environment": {"TOKEN": "notarealkey-5"}}},
             lists={"codex": {"enabled": True, "servers": {"own": own}}},
             policies={"docker": {"env_injection": {"PASSWORD": "notarealkey-6"}}},
+            interceptors={
+                "check": {**PROGRAM, "env": {"API_KEY": "notarealkey-7"}},
+                "scrub": {**ENDPOINT, "headers": {"Authorization": "Bearer notarealkey-8"}},
+            },
         )
     )
     exported = yard.export()
@@ -265,8 +280,36 @@ def test_secrets_of_every_section_stay(home: Path) -> None:
         "SHOP_PIN": "${keyring:shop-pin}",
         "SHOP": "here",
     }
-    assert len(yard.notes()) == 6
+    assert exported["interceptors"]["scrub"]["headers"] == {
+        "Authorization": "Bearer ${keyring:scrub-authorization}"
+    }
+    assert len(yard.notes()) == 8
     assert yard.apply(exported, prune=True).changes == []
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        ({"tools": ["*"], "arguments": {"api_key": {"fix": "notarealkey-1"}}}, "api_key"),
+        ({"tools": ["*"], "arguments": {"api_key": {"default": "notarealkey-1"}}}, "api_key"),
+        ({**PROGRAM, "config": {"password": "notarealkey-1"}}, "password"),
+    ],
+)
+def test_an_interceptor_with_a_secret_that_no_reference_can_replace_stays(
+    home: Path, body: Json, name: str
+) -> None:
+    yard = yard_in(home)
+    both = document(interceptors={"own": body, "scrub": ENDPOINT})
+    yard.apply(both)
+    exported = yard.export()
+    assert exported["interceptors"] == {"scrub": ENDPOINT}
+    (note,) = yard.notes()
+    assert f"interceptor 'own' is left out: '{name}' holds a secret" in note
+    assert "notarealkey" not in json.dumps(exported) + note
+    file = yard.settings.config_file.parent / "interceptors.json"
+    before = file.read_text()
+    assert yard.apply(exported, prune=True).changes == yard.apply(both).changes == []
+    assert file.read_text() == before
 
 
 def test_a_server_whose_launch_waits_for_approval_is_left_out(home: Path) -> None:

@@ -33,7 +33,8 @@ def test_a_yard_is_written_and_applied(toolyard: Toolyard, home: Path, file: Pat
     assert applied.code == 0, applied.err
     assert "+ servers/git\n    git-mcp -p 1.10\n" in applied.out
     assert "  codex with local, docker, remote-docker, ssh, kubernetes: gains git\n" in applied.out
-    assert "made 20 of 20 changes" in applied.out
+    assert "+ interceptors/check\n    check-calls --strict\n" in applied.out
+    assert "made 26 of 26 changes" in applied.out
     exported = toolyard("export")
     assert (exported.code, exported.err) == (0, "")
     assert read_yaml(exported.out) == toolyard("export", "--json").json == WHOLE
@@ -46,7 +47,7 @@ def test_a_document_comes_from_stdin_and_may_be_json(toolyard: Toolyard, home: P
     words = [sys.executable, "-m", "toolyard", "apply", "-", "--yes", "--json"]
     done = subprocess.run(words, input=text.encode(), capture_output=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    assert [change["done"] for change in json.loads(done.stdout)["changes"]] == [True] * 20
+    assert [change["done"] for change in json.loads(done.stdout)["changes"]] == [True] * 26
     assert toolyard("export", "--json").json == WHOLE
 
 
@@ -59,7 +60,7 @@ def test_nobody_is_asked_without_a_terminal(toolyard: Toolyard, home: Path, file
 
 def test_ctrl_c_at_the_question_leaves_everything_as_it_was(home: Path, file: Path) -> None:
     with at_terminal("apply", str(file)) as person:
-        person.wait_for("Make 20 changes?")
+        person.wait_for("Make 26 changes?")
         person.insist()
         assert person.wait_end() == 130
     assert not servers_file(home).exists()
@@ -67,7 +68,7 @@ def test_ctrl_c_at_the_question_leaves_everything_as_it_was(home: Path, file: Pa
 
 def test_a_person_is_asked_once(toolyard: Toolyard, home: Path, file: Path) -> None:
     with at_terminal("apply", str(file)) as person:
-        person.wait_for("Make 20 changes?")
+        person.wait_for("Make 26 changes?")
         person.type("y\n")
         assert person.wait_end() == 0
     assert toolyard("export", "--json").json == WHOLE

@@ -14,7 +14,7 @@ from toolyard.features.transfer.yaml_text import DEEPEST, read_yaml, write_yaml
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=20) | st.sampled_from(
     ["yes", "No", "1.10", "010", "1e3", "0x1f", "1:30", "2020-01-01", "~", "null", "", " ", "- a"]
 )
-NUMBERS = st.integers(-(10**17), 10**17) | st.floats(allow_nan=False, allow_infinity=False)
+NUMBERS = st.integers(-(10**30), 10**30) | st.floats(allow_nan=False, allow_infinity=False)
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | NUMBERS | TEXTS,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),

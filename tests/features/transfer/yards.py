@@ -42,6 +42,37 @@ WHOLE: Json = {
     "executors": {"box": {"type": "docker", "host": "tcp://127.0.0.1:9"}},
     "quirks": {"cursor": {"most_tools": 40}},
     "marks": {"git@configured": {"log": "read", "push": "destroy"}},
+    "rules": {"pushes": {"tools": ["git/push"], "tier": "write", "reason": "Look first."}},
+    "limits": {"fair": {"member": "*", "server": "git", "calls": 600, "seconds": 3600.0}},
+    "interceptors": {
+        "check": {
+            "tools": ["git", "!git/log"],
+            "program": ["check-calls", "--strict"],
+            "env": {"CHECK_TOKEN": "${keyring:check}", "LEVEL": "1"},
+            "type": "validation",
+            "phase": "request",
+            "config": {"branches": ["main"], "depth": 1.5},
+            "failure": "open",
+        },
+        "no-leaks": {"tools": ["*"], "mask": {"kinds": ["email"]}, "priority": -1},
+        "scrub": {
+            "tools": ["web"],
+            "url": "https://scrub.example.com/",
+            "headers": {"Authorization": "Bearer ${keyring:scrub}"},
+            "type": "mutation",
+            "phase": "response",
+            "mode": "audit",
+        },
+        "tenant": {
+            "tools": ["web/*"],
+            "arguments": {
+                "account": {"fix": 12345678901234567890123},
+                "limit": {"default": None, "rename": "most"},
+                "ratio": {"fix": 0.00012345678901234567, "sent": "override"},
+                "trace": {"hide": True},
+            },
+        },
+    },
     "apps": {"demo": {"variants": {"dev": 4123}, "title": "Demo", "match": "demo", "path": "/mcp"}},
     "admissions": {
         "*": {"profiles": ["review"], "tier": "read", "instances": 4, "sessions": 8},

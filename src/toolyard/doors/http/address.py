@@ -86,6 +86,11 @@ def here(transport: asyncio.BaseTransport) -> bytes:
     return f"{bracketed(str(ip))}:{name[1]}".encode()
 
 
+def is_here(host: str) -> bool:
+    """Return whether the other end of a connection is this machine, or has no address."""
+    return not host or is_loopback_name(host.partition("%")[0])
+
+
 def problems_of(settings: Settings, port: int) -> Iterator[Problem]:
     """The problems with the address of the doors that a person should know of."""
     url = client_url(settings, port)

@@ -16,7 +16,7 @@ from typing import Final, Protocol, cast
 import httptools
 
 from toolyard.core.caller import TurnedAway
-from toolyard.doors.http.address import here
+from toolyard.doors.http.address import here, is_here
 from toolyard.doors.http.reply import HttpReply, Pairs, Request, header_lines
 from toolyard.doors.http.unread import UNREAD_BYTES, Unread
 
@@ -101,6 +101,8 @@ class InboundConnection(asyncio.Protocol):
         """True once the next answer is to be the last."""
         self._is_closing = False
         """True once nothing but that answer is waited for."""
+        self.distant_host = ""
+        """The address at the other end; empty for this machine."""
         self.here = b""
         """The host and port that the client has connected to."""
         self.is_known = False
@@ -118,6 +120,8 @@ class InboundConnection(asyncio.Protocol):
         """Start the clock for the first head."""
         self._transport = cast("asyncio.Transport", transport)
         self.here = here(transport)
+        host = self.client_host
+        self.distant_host = "" if is_here(host) else host
         self._handler.opened(self)
         self._patience(HEADER_SECONDS)
 

@@ -303,6 +303,7 @@ class HttpDoor:
             account=account,
             caller=visit.caller.name,
             member=visit.caller.member,
+            token=visit.caller.token,
             view_key=visit.view_key,
             is_modern=True,
             is_stateless=True,
@@ -333,6 +334,7 @@ class HttpDoor:
             trace=visit.headers.trace,
             forwarded=visit.forwarded,
             mirrored=visit.headers.params if session.is_modern else None,
+            address=visit.reply.writer.distant_host,
         )
 
         def gone() -> None:

@@ -58,6 +58,14 @@ class People(Protocol):
         """Return whom a token lets in at a path; None if the issuer has to be asked first."""
         ...
 
+    def recall(self, bearer: bytes) -> Caller | None:
+        """Return who came to the MCP door with the same header a while ago, if that still holds."""
+        ...
+
+    def remember(self, bearer: bytes, caller: Caller) -> None:
+        """Know a caller again by the header they came to the MCP door with."""
+        ...
+
     async def learn(self) -> None:
         """Ask the issuer, unless that was done a moment ago."""
         ...
@@ -138,6 +146,10 @@ class Gate:
             return TurnedAway(403, "requests from this origin are not allowed")
         if hmac.compare_digest(bearer, self._bearer):
             return CONTROL
+        if path == MCP and self.people is not None:
+            caller = self.people.recall(bearer)
+            if caller is not None:
+                return caller
         return self._identify(path, bearer)
 
     def _is_own(self, host: bytes, arrived_at: bytes) -> bool:
@@ -164,10 +176,7 @@ class Gate:
             if (member := self._find_member(token, path)) is not None:
                 return member
         if self.people is not None and token.startswith(_JWT):
-            judged = self.people.recognise(token, path)
-            if isinstance(judged, Caller):
-                return admit_member(judged, path)
-            return UNPROVEN if judged is None else judged
+            return _admit_person(self.people, path, bearer, token)
         agent = self._find_agent(token) if token else None
         if isinstance(agent, Caller):
             return self._admit_token(agent, path) if agent.member else _admit(agent, path)
@@ -185,6 +194,16 @@ class Gate:
             return TurnedAway(403, "members are let in by an issuer, and this hub trusts none")
         caller = self.people.narrow(token)
         return caller if isinstance(caller, TurnedAway) else admit_member(caller, path)
+
+
+def _admit_person(people: People, path: str, bearer: bytes, token: bytes) -> Caller | TurnedAway:
+    """Identify who brings a token of the issuer."""
+    judged = people.recognise(token, path)
+    if not isinstance(judged, Caller):
+        return UNPROVEN if judged is None else judged
+    if path == MCP:
+        people.remember(bearer, judged)
+    return admit_member(judged, path)
 
 
 def is_open(path: str) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import unquote
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolyard.core.agents import spelled
 from toolyard.core.errors import UnknownNameError
@@ -18,8 +20,7 @@ BELOW: Final = "/mcp/"
 PATHS: Final = "/mcp, /mcp/p/PROFILE, /mcp/s/SERVER, /mcp/a/AGENT[/e/EXECUTOR][/s/SERVER]"
 
 
-@dataclass(frozen=True, slots=True)
-class PathScope:
+class PathScope(Struct, frozen=True):
     """The part of the yard that a path asks for; empty for all of it."""
 
     profile: str = ""

@@ -19,10 +19,11 @@ from toolyard.links.lending import LentLinks, NotHereError
 from toolyard.links.loans import LEND, LENT, read_lent, read_order
 from toolyard.relay.guests import Guests
 from toolyard.relay.passed import read_passed
-from toolyard.relay.peer_calls import ANSWER, NOTICE, REQUEST
+from toolyard.relay.peer_calls import ANSWER, NOTICE, REQUEST, WAITING, WAITING_NEWS
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import ClientRequest
 from toolyard.relay.session_wishes import SESSION_WISHES
+from toolyard.relay.waiting_everywhere import hear_news, serve_order
 from toolyard.tasks import Tasks
 from toolyard.wire import jsonrpc
 from toolyard.wire.envelope import EnvelopeError, read_envelope
@@ -35,6 +36,7 @@ OVERHEAD: Final = 64 << 10
 """Bytes that tell of the client, beside its message."""
 DRAIN_SECONDS: Final = 8.0
 _TEXT: Final = b"content-type: text/plain\r\n"
+_JSON: Final = b"content-type: application/json\r\n"
 
 
 class PeerDoor:
@@ -66,6 +68,8 @@ class PeerDoor:
             REQUEST: self._request,
             ANSWER: self._answer,
             NOTICE: self._notice,
+            WAITING: self._waiting,
+            WAITING_NEWS: self._waiting_news,
             LEND: self._lend,
         }
 
@@ -189,6 +193,7 @@ class PeerDoor:
             trace=passed.trace,
             mirrored=passed.mirrored,
             forwarded=passed.forwarded,
+            address=passed.address,
             is_passed=True,
         )
 
@@ -218,6 +223,13 @@ class PeerDoor:
         session = self._guests.find(passed.client)
         if session is not None:
             self._relay.noticed(session, jsonrpc.decode(passed.message), is_passed=True)
+        reply.respond(202)
+
+    def _waiting(self, body: bytes, reply: HttpReply) -> None:
+        reply.respond(200, serve_order(self._relay.waiting, body), _JSON)
+
+    def _waiting_news(self, body: bytes, reply: HttpReply) -> None:
+        hear_news(self._relay.waiting, body)
         reply.respond(202)
 
 

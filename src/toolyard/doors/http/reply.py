@@ -38,6 +38,8 @@ ERROR_STATUS: Final = {
     era.METHOD_NOT_FOUND: 404,
 }
 """The HTTP status of a modern error; all others are 200."""
+LONGEST_WAIT: Final = 31 * 86400
+"""Seconds after which a client is told to try again, at most."""
 
 
 class Request(Struct, eq=False):
@@ -65,6 +67,11 @@ class ResponseWriter(Protocol):
     @property
     def client_host(self) -> str:
         """The address at its other end; empty if it has none."""
+        ...
+
+    @property
+    def distant_host(self) -> str:
+        """The same; empty for this machine, too."""
         ...
 
     def write(self, data: bytes) -> None:
@@ -223,11 +230,18 @@ class HttpResponder(Struct, eq=False):
         """Send the answer."""
         if self._stream is not None:
             self._stream.finish(message)
-        elif error:
+            return
+        if not message.isascii():
+            message = jsonrpc.in_utf_8(message)
+        if error:
             self.has_failed = True
-            code = jsonrpc.read_fault(error).code
-            status = ERROR_STATUS.get(code, 200) if self.is_modern else 200
-            self.reply.respond(status, message, JSON)
+            fault = jsonrpc.read_fault(error)
+            status, lines = ERROR_STATUS.get(fault.code, 200), JSON
+            wait = _retry_after(fault)
+            if wait:
+                status, lines = 429, b"%bretry-after: %d\r\n" % (JSON, wait)
+            # A legacy client takes any other status for a failure of the connection.
+            self.reply.respond(status if self.is_modern else 200, message, lines)
         else:
             self.reply.respond(200, message, JSON + self.lines)
 
@@ -240,6 +254,14 @@ class HttpResponder(Struct, eq=False):
         """The client is gone."""
         if self._stream is not None:
             self._stream.close()
+
+
+def _retry_after(fault: jsonrpc.Fault) -> int:
+    """The seconds after which a refused call may be tried again; 0 if it does not say."""
+    wait = fault.data.get("retryAfter") if isinstance(fault.data, dict) else None
+    if fault.code != era.SERVER_ERROR or not isinstance(wait, int):
+        return 0
+    return max(0, min(wait, LONGEST_WAIT))
 
 
 def header_lines(pairs: Iterable[tuple[bytes, bytes]]) -> bytes:

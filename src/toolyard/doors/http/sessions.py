@@ -50,6 +50,7 @@ class HttpSession:
             account=caller.account,
             caller=caller.name,
             member=caller.member,
+            token=caller.token,
             view_key=view_key,
             replica=ids.replica,
         )

@@ -31,13 +31,16 @@ from toolyard.doors.rest.errors import (
 )
 from toolyard.doors.rest.openapi import document
 from toolyard.operation import JSON, Guard, Operation, Streamed, Versioned, WithStatus, read_order
-from toolyard.records.audit import ordering
+from toolyard.records.audit import OrderOrigin, ordering
 from toolyard.records.audit_trail import AuditTrail
 from toolyard.wire import jsonrpc
 from toolyard.yard import Yard
 
 DOCUMENT: Final = "/api/v1/openapi.json"
 _STREAM_HEADERS: Final = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
+
+LONGEST_AGENT: Final = 200
+"""Characters that are kept of what the program of an order calls itself."""
 
 AnyOperation = Operation[Any, Any]
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -115,7 +118,10 @@ async def _run(operation: AnyOperation, yard: Yard, order: Any, request: Request
     if operation.method == "GET" or AuditTrail not in yard.parts:
         return await operation.run(yard, order)
     host = request.client.host if request.client is not None else ""
-    with ordering(yard.part(AuditTrail).order(yard.caller, host)):
+    agent = request.headers.get("user-agent", "")[:LONGEST_AGENT]
+    caller: Caller = request.scope.get(CALLER_KEY, NOBODY)
+    origin = OrderOrigin(agent, yard.member, caller.token)
+    with ordering(yard.part(AuditTrail).order(yard.caller, host, origin)):
         return await operation.run(yard, order)
 
 

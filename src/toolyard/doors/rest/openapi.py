@@ -78,7 +78,8 @@ def _describe(operation: AnyOperation, by_type: JsonObject, parts: JsonObject) -
     schema = by_type[_key(operation.answer)]
     refusals = {*OF_THE_DOOR, *operation.errors}
     body = _body(operation)
-    refusals |= {operation.invalid} if body is not None or _query(operation) is not None else set()
+    takes_input = body is not None or _query(operation) is not None
+    refusals |= {operation.invalid} if takes_input or _judges_names(operation) else set()
     # The hub's owner is no member, and so has nothing of their own.
     refusals |= {404} if "{" in operation.path or operation.role is Role.MEMBER else set()
     refusals |= {412} if operation.guard is not Guard.NONE else set()
@@ -132,10 +133,23 @@ def _name(operation: AnyOperation) -> str:
     return "_".join([operation.method.lower(), *words])
 
 
+def _path_names(operation: AnyOperation) -> list[str]:
+    return re.findall(r"{(\w+)(?::\w+)?}", operation.path)
+
+
+def _judges_names(operation: AnyOperation) -> bool:
+    """Whether a name in the path is refused for its form, such as one that is too long."""
+    names = _path_names(operation)
+    fields = msgspec.structs.fields(operation.order)
+    return any(field.encode_name in names and field.type is not str for field in fields)
+
+
 def _path_parameters(operation: AnyOperation) -> list[JsonObject]:
-    names = re.findall(r"{(\w+)(?::\w+)?}", operation.path)
     schema = {"type": "string", "minLength": 1}
-    return [{"name": n, "in": "path", "required": True, "schema": schema} for n in names]
+    return [
+        {"name": name, "in": "path", "required": True, "schema": schema}
+        for name in _path_names(operation)
+    ]
 
 
 def _query_parameters(

@@ -58,6 +58,8 @@ class Attached:
         self._turn = threading.Condition()
         """Held while bytes go to the hub, and to change any of what follows."""
         self._sock: socket.socket | None = None
+        self._crashed = 0
+        """The process of a hub that ended without a word: for a moment, its socket outlives it."""
         self._first: list[bytes] = []
         """The lines that a new hub gets before any other."""
         self._holds = False
@@ -114,6 +116,7 @@ class Attached:
     def _lose(self, sock: socket.socket) -> None:
         """Tell the client that no answer will come, or wait for one of the next hub."""
         _shut(sock, socket.SHUT_RDWR)  # which wakes the thread that sends, so that it is our turn
+        self._crashed = 0 if self._conversation.leaving else _process_behind(sock)
         with self._turn:
             self._sock = None
             news = self._conversation.end_hub(repeats=not self._is_input_over)
@@ -198,6 +201,7 @@ class Attached:
             hub = self._rest()
         else:
             hub = self._look(RESTART_PATIENCE if leaving else _at_random(*CRASH_PATIENCE))
+            self._crashed = 0  # a hub that still listens has only hung up
         while hub is None and not self._is_left():
             try:
                 hub = self._start()
@@ -210,7 +214,7 @@ class Attached:
         """Wait for a hub that somebody else starts, for so many seconds at most."""
         deadline, pause = time.monotonic() + seconds, PAUSES[0]
         while not self._is_left():
-            hub = self._connect()
+            hub = self._connect_to_living()
             if hub is not None or time.monotonic() > deadline:
                 return hub
             with self._turn:
@@ -218,6 +222,14 @@ class Attached:
                     return None
                 self._turn.wait(pause)
             pause = min(pause * 1.5, longest)
+        return None
+
+    def _connect_to_living(self) -> socket.socket | None:
+        """Connect to a hub, but not to the one that has just crashed."""
+        hub = self._connect()
+        if hub is None or not self._crashed or _process_behind(hub) != self._crashed:
+            return hub
+        hub.close()
         return None
 
     def _rest(self) -> socket.socket | None:
@@ -294,6 +306,13 @@ def _shut(sock: socket.socket, how: int) -> None:
         sock.shutdown(how)
     except OSError:
         return  # the other side was quicker
+
+
+def _process_behind(sock: socket.socket) -> int:
+    """Return the id of the process that listens at the other end; 0 where nobody tells."""
+    if sys.platform != "linux":
+        return 0
+    return int.from_bytes(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 4), sys.byteorder)
 
 
 def _has_sent(sock: socket.socket, data: bytes) -> bool:

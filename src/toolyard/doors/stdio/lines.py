@@ -55,6 +55,7 @@ class LineClient:
     # The way back for each of its requests.
 
     emit = send
+    takes_stream = True
 
     def answer(self, message: bytes, error: Raw) -> None:
         """Send the answer to a request."""

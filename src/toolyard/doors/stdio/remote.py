@@ -36,6 +36,8 @@ from toolyard.wire import jsonrpc
 
 FAREWELL: Final = 10.0
 """Seconds that the hub has for its last answers after the client closed its side."""
+CANCEL_PAUSES: Final = (0.1, 0.4, 1.6, 6.4)
+"""Seconds after which the hub is told again that a request was taken back."""
 _ENDED: Final = "the hub ended its answer without one; whether it was carried out is not known"
 
 
@@ -137,6 +139,18 @@ class RemoteClient:
             task.cancel()
         else:
             self._cancelled.add(key)
+            await self._tell(message, line)
+            self._listeners.start(self._insist(task, message, line))
+
+    async def _insist(self, task: asyncio.Task[None], message: Json, line: bytes) -> None:
+        """Tell the hub again for as long as the request is under way.
+
+        What it was told came on a connection of its own, and may have overtaken the request.
+        """
+        for pause in CANCEL_PAUSES:
+            await asyncio.wait([task], timeout=pause)
+            if task.done():
+                return
             await self._tell(message, line)
 
     async def _tell(self, message: Json, line: bytes) -> None:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Self
+
+from msgspec.structs import replace
 
 from toolyard.announce import project_paths
 from toolyard.core.agents import spelled

@@ -46,9 +46,9 @@ class BundlePlace:
         """Return what a variable of the specification stands for; None if there is no such."""
         if name in ("/", "pathSeparator"):
             return os.sep
-        known = {"__dirname": self.folder, "HOME": self.home}
-        known |= {key: self.home / folder for key, folder in _FOLDERS.items()}
-        return str(known[name]) if name in known else None
+        places = {"__dirname": self.folder, "HOME": self.home}
+        places |= {key: self.home / folder for key, folder in _FOLDERS.items()}
+        return str(places[name]) if name in places else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def _entry(server: JsonObject, wants: tuple[WantedValue, ...], place: BundlePlac
     """The entry that a manifest means, with the placeholders of its values left in."""
     config = _object(server.get("mcp_config"))
     config |= _object(_object(config.get("platform_overrides")).get(place.platform))
-    keys = tuple(wanted.key for wanted in wants)
+    keys = tuple(value.key for value in wants)
 
     def text(value: Any) -> str:
         return _replaced(_scalar(value), place, keys, escape="$")

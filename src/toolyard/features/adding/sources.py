@@ -83,10 +83,10 @@ def add_source(context: CliContext, name: str, source: str, options: SourceOptio
         return
     refuse_taken(context, proposals, options)
     confirm(proposals, options.yes, may_ask)
-    given = read_given(options.values)
+    values_by_flag = read_given(options.values)
     entries = {}
     for proposal in proposals:
-        values = collect_values(proposal, given, may_ask)
+        values = collect_values(proposal, values_by_flag, may_ask)
         entries[proposal.name] = proposal.filled(keep_values(context, proposal, values))
     write_entries(context, entries, options)
 
@@ -101,8 +101,8 @@ def confirm(proposals: Sequence[Proposal], yes: bool, may_ask: bool) -> None:
         return
     if not may_ask:
         raise click.UsageError(CANNOT_ASK)
-    what = "it" if len(proposals) == 1 else f"these {len(proposals)} servers"
-    click.confirm(f"Add {what}?", abort=True)
+    subject = "it" if len(proposals) == 1 else f"these {len(proposals)} servers"
+    click.confirm(f"Add {subject}?", abort=True)
 
 
 def refuse_taken(
@@ -133,10 +133,10 @@ def show_proposal(context: CliContext, proposal: Proposal) -> None:
             say(f"  with {_one_line(f'{name}={value}')}")
     if entry.get("cwd"):
         say(f"  in {_one_line(str(entry['cwd']))}")
-    for wanted in proposal.wants:
-        kind = "secret" if wanted.is_secret else "value"
-        need = "needs" if wanted.is_required else "takes"
-        say(f"  {need} the {kind} {_one_line(wanted.key)}: {_one_line(wanted.title)}")
+    for value in proposal.wants:
+        kind = "secret" if value.is_secret else "value"
+        need = "needs" if value.is_required else "takes"
+        say(f"  {need} the {kind} {_one_line(value.key)}: {_one_line(value.title)}")
     if proposal.left_out:
         say(f"  without {_one_line(', '.join(proposal.left_out))}")
 

@@ -39,42 +39,46 @@ class Explanation:
     """Other servers on the list with a tool of that name."""
 
 
-def explain(name: str, made: Resolution, snapshot: Snapshot, roster: Roster) -> Explanation:
+def explain(name: str, resolution: Resolution, snapshot: Snapshot, roster: Roster) -> Explanation:
     """Explain a name: of a server on the list, of a tool, or of a server of the yard.
 
     Raises:
         UnknownNameError: Nobody knows it.
     """
-    return _Explainer(name, made, snapshot, roster).explain()
+    return _Explainer(name, resolution, snapshot, roster).explain()
 
 
 class _Explainer:
-    def __init__(self, name: str, made: Resolution, snapshot: Snapshot, roster: Roster) -> None:
+    def __init__(
+        self, name: str, resolution: Resolution, snapshot: Snapshot, roster: Roster
+    ) -> None:
         self.name = name
-        self.made = made
+        self.resolution = resolution
         self.snapshot = snapshot
         self.roster = roster
-        self.title = roster.agent(made.agent).title
+        self.title = roster.agent(resolution.agent).title
 
     def _make(self, verdict: Verdict, text: str, hint: str = "", **more: Any) -> Explanation:
-        made = self.made
-        return Explanation(self.name, made.agent, made.executor, verdict, text, hint, **more)
+        resolution = self.resolution
+        return Explanation(
+            self.name, resolution.agent, resolution.executor, verdict, text, hint, **more
+        )
 
     def explain(self) -> Explanation:
-        if not self.made.enabled:
+        if not self.resolution.enabled:
             return self._disabled()
-        asked: tuple[Plan | Refusal, ...] = (*self.made.plans, *self.made.refusals)
-        for outcome in asked:
+        outcomes: tuple[Plan | Refusal, ...] = (*self.resolution.plans, *self.resolution.refusals)
+        for outcome in outcomes:
             if outcome.name == self.name:
                 return self._of(outcome)
-        offering = [(outcome, tool) for outcome in asked for tool in self._tools(outcome)]
+        offering = [(outcome, tool) for outcome in outcomes for tool in self._tools(outcome)]
         if offering:
             (first, tool), *others = offering
             return self._of(first, tool, tuple(outcome.name for outcome, _ in others))
         return self._elsewhere()
 
     def _disabled(self) -> Explanation:
-        agent, executor = self.made.agent, self.made.executor
+        agent, executor = self.resolution.agent, self.resolution.executor
         override = self.roster.overrides.get((agent, executor))
         if override is not None and override.enabled is False:
             text = f"{self.title} is given nothing with {executor}: the override switches it off"
@@ -99,16 +103,16 @@ class _Explainer:
             decided=decided,
             steps=outcome.steps,
         )
-        what = f"{tool!r} of {outcome.name!r}" if tool else f"{outcome.name!r}"
+        thing = f"{tool!r} of {outcome.name!r}" if tool else f"{outcome.name!r}"
         if isinstance(outcome, Refusal):
-            text = f"{what} is left out: {outcome.text}"
+            text = f"{thing} is left out: {outcome.text}"
             return make("refused", text, outcome.hint, refusal=outcome)
         state = self._state(self._entry(outcome), outcome, tool)
         if state is not None:
             return make(*state, plan=outcome)
         how = f"over {outcome.transport}, {outcome.mode.replace('_', ' ')}"
         by = ", through the hub" if outcome.via == "hub" else ""
-        return make("given", f"{self.title} is given {what} {how}{by}", plan=outcome)
+        return make("given", f"{self.title} is given {thing} {how}{by}", plan=outcome)
 
     def _state(self, entry: Entry | None, plan: Plan, tool: str) -> tuple[Verdict, str, str] | None:
         """The trouble that keeps a server or tool that is given from being used, if any."""
@@ -126,18 +130,18 @@ class _Explainer:
         return None
 
     def _elsewhere(self) -> Explanation:
-        agent = self.made.agent
+        agent = self.resolution.agent
         for entry in self.snapshot.entries.values():
             if entry.server.agents:
                 continue
             offer = next(find_tools(self.name, (entry.alias,), entry), None)
             tool = offer.key if offer is not None else ""
             if tool or self.name in (entry.alias, str(entry.server.id)):
-                what = f"{tool!r} is a tool of {entry.alias!r}, which" if tool else repr(self.name)
+                thing = f"{tool!r} is a tool of {entry.alias!r}, which" if tool else repr(self.name)
                 step = Step("load", f"the list of {agent}", "it is not on it", decides=True)
                 return self._make(
                     "not-listed",
-                    f"{what} is in the yard, and not on the list of {self.title}",
+                    f"{thing} is in the yard, and not on the list of {self.title}",
                     f"give it: toolyard agent add-server {agent} {entry.alias}"
                     f" --server {entry.alias}",
                     server=entry.alias,
@@ -148,10 +152,10 @@ class _Explainer:
         raise self._unknown()
 
     def _unknown(self) -> UnknownNameError:
-        names = [plan.name for plan in self.made.plans]
-        names += [refusal.name for refusal in self.made.refusals]
+        names = [plan.name for plan in self.resolution.plans]
+        names += [refusal.name for refusal in self.resolution.refusals]
         for entry in self.snapshot.entries.values():
-            if not entry.server.agents or self.made.agent in entry.server.agents:
+            if not entry.server.agents or self.resolution.agent in entry.server.agents:
                 names += [entry.alias, *(offer.key for offer in entry.offers.tools)]
         near = closest(self.name, dict.fromkeys(names))
         hint = f"did you mean {', '.join(near)}?" if near else "see: toolyard tools"
@@ -167,19 +171,19 @@ class _Explainer:
         """The server of the picture that is meant, also if it was refused."""
         if isinstance(outcome, Plan):
             return self.snapshot.entries.get(outcome.server) if outcome.server else None
-        override = self.roster.overrides.get((self.made.agent, self.made.executor))
-        servers = self.roster.config(self.made.agent).servers
+        override = self.roster.overrides.get((self.resolution.agent, self.resolution.executor))
+        servers = self.roster.config(self.resolution.agent).servers
         if override is not None:
             servers = (*override.servers, *servers)
-        wanted = next((server for server in servers if server.name == outcome.name), None)
-        if wanted is None:
+        listed = next((server for server in servers if server.name == outcome.name), None)
+        if listed is None:
             return None
         for entry in self.snapshot.entries.values():
             names = (entry.alias, str(entry.server.id))
-            if wanted.server in names if wanted.server else _is_own(entry, wanted):
+            if listed.server in names if listed.server else _is_own(entry, listed):
                 return entry
         return None
 
 
-def _is_own(entry: Entry, wanted: AgentServer) -> bool:
-    return bool(entry.server.agents) and entry.server.endpoint == wanted.endpoint
+def _is_own(entry: Entry, listed: AgentServer) -> bool:
+    return bool(entry.server.agents) and entry.server.endpoint == listed.endpoint

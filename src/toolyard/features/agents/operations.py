@@ -101,9 +101,9 @@ async def change_config(yard: Yard, order: ChangeConfig) -> Versioned[SavedConfi
         version = records.version("config", agent)
         body = fill_in(order.body, records.roster.config(agent))
         # What is kept was read at this version, so it is written over no other.
-        wanted = frozenset({version}) if not expected or expected & {version, "*"} else expected
+        versions = frozenset({version}) if not expected or expected & {version, "*"} else expected
         try:
-            return await _save_config(yard, agent, body, order.executor, wanted)
+            return await _save_config(yard, agent, body, order.executor, versions)
         except ConflictError as error:
             if expected and "*" not in expected:
                 raise
@@ -210,8 +210,8 @@ async def render_agent(yard: Yard, order: RenderQuery) -> RenderRow:
     """Manifests of an agent's servers."""
     site, resolutions = find_executor(yard.snapshot, order.executor), yard.part(Resolutions)
     await resolutions.prepare(site.name)
-    made = resolutions.planned(order.agent, site.name)
-    args = (yard.snapshot, made, site, order.native)
+    resolution = resolutions.planned(order.agent, site.name)
+    args = (yard.snapshot, resolution, site, order.native)
     return RenderRow(await asyncio.to_thread(render_manifests, *args))
 
 
@@ -220,8 +220,8 @@ async def explain_server(yard: Yard, order: WhyQuery) -> StoryRow:
     """The reason why an agent gets a server or tool, or does not."""
     resolutions = yard.part(Resolutions)
     await resolutions.prepare(order.executor)
-    made = resolutions.planned(order.agent, order.executor)
-    return story_row(explain(order.name, made, yard.snapshot, resolutions.resolver.roster))
+    resolution = resolutions.planned(order.agent, order.executor)
+    return story_row(explain(order.name, resolution, yard.snapshot, resolutions.resolver.roster))
 
 
 # Whatever the body is, it is checked, so that nothing is too wrong to be asked about.
@@ -248,13 +248,13 @@ async def begin_run(yard: Yard, order: NewRun) -> RunRow:
     session = order.session or secrets.token_hex(8)
     resolutions = yard.part(Resolutions)
     await resolutions.prepare(order.executor)
-    made = resolutions.planned(order.agent, order.executor)
-    limits = frozenset[str](), "", made.agent, made.executor
+    resolution = resolutions.planned(order.agent, order.executor)
+    limits = frozenset[str](), "", resolution.agent, resolution.executor
     create = yard.part(TokensFile).create
     token = await asyncio.to_thread(create, RUN_PREFIX + session, *limits, by=yard.caller)
-    servers = [run_server(plan, _folder(yard.snapshot, plan)) for plan in made.plans]
-    refusals = [refusal_row(refusal) for refusal in made.refusals]
-    return RunRow(session, made.agent, made.executor, token, servers, refusals)
+    servers = [run_server(plan, _folder(yard.snapshot, plan)) for plan in resolution.plans]
+    refusals = [refusal_row(refusal) for refusal in resolution.refusals]
+    return RunRow(session, resolution.agent, resolution.executor, token, servers, refusals)
 
 
 @operation("DELETE", f"{RUNS}/{{session}}", errors=(404,))

@@ -7,6 +7,7 @@ from typing import Final
 
 from toolyard.core.apps import App, Install
 from toolyard.core.appstatus import AppStatus, VariantStatus
+from toolyard.core.counting import counted
 
 _STATES: Final[dict[str, str]] = {"not_detected": "not detected"}
 
@@ -33,7 +34,7 @@ def _row(variant: VariantStatus, width: int) -> str:
     tick = "✓" if status == "connected" else "✗"
     state = _STATES.get(status, status)
     if status in ("connected", "reconnecting"):
-        state += f", {variant.tools} tools"
+        state += f", {counted(variant.tools, 'tool')}"
     if variant.since:
         state += f", since {variant.since}"
     if variant.conflict:

@@ -13,6 +13,7 @@ from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
 from toolyard.console.starting import started, tell_start, wait_option
 from toolyard.console.terminal import clean
+from toolyard.core.counting import counted
 
 if TYPE_CHECKING:
     from toolyard.core.jsontypes import JsonObject
@@ -277,7 +278,7 @@ def _show(context: CliContext, details: DefinitionDetails, tools: Sequence[str])
     say(clean(details.description))
     say(f"  starts:   {clean(str(details.launch))}")
     say(f"  file:     {details.file}")
-    say(f"  verified: {details.verified_at or 'never'}, {details.tools} tools on file")
+    say(f"  verified: {details.verified_at or 'never'}, {counted(details.tools, 'tool')} on file")
     if tools:
         say(f"  tools:    {clean(', '.join(tools))}")
     for variable in details.variables:

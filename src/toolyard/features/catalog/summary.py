@@ -7,7 +7,7 @@ from typing import Protocol
 
 import msgspec
 
-from toolyard.core.search import Index
+from toolyard.core.search import search_texts
 from toolyard.features.catalog.model import Definition
 
 
@@ -20,7 +20,7 @@ def find(definitions: Sequence[Definition], words: str) -> list[int]:
     """The positions of the definitions that match some words, best first; all for no words."""
     if not words.strip():
         return list(range(len(definitions)))
-    return Index([(definition.name, _text(definition)) for definition in definitions]).search(words)
+    return search_texts([(definition.name, _text(definition)) for definition in definitions], words)
 
 
 class VariableRow(msgspec.Struct, frozen=True):

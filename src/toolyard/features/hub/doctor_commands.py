@@ -16,6 +16,7 @@ from toolyard import __version__
 from toolyard.console.context import CliContext, config_option, json_option
 from toolyard.console.exits import Exit
 from toolyard.console.terminal import clean
+from toolyard.core.counting import counted
 from toolyard.core.errors import StoreError, ToolyardError
 from toolyard.core.problems import ProblemCode
 
@@ -167,9 +168,9 @@ def _examine_state(context: CliContext) -> Iterator[Finding]:
 
     folder = context.settings.state_dir
     tokens = open_tokens(context.places, folder / "tokens.json").read()
-    for each in (examine(folder), *tokens.problems[:1]):
-        if each is not None:
-            yield Finding(False, each.text, each.hint, each.code, each.subject)
+    for problem in (examine(folder), *tokens.problems[:1]):
+        if problem is not None:
+            yield Finding(False, problem.text, problem.hint, problem.code, problem.subject)
 
 
 def _examine_file(context: CliContext) -> Iterator[Finding]:
@@ -184,11 +185,11 @@ def _examine_file(context: CliContext) -> Iterator[Finding]:
         )
         return
     loaded = servers.load()
-    for each in loaded.problems:
-        yield Finding(False, each.text, each.hint, each.code, each.subject)
+    for problem in loaded.problems:
+        yield Finding(False, problem.text, problem.hint, problem.code, problem.subject)
     if loaded.readable:
         place = servers.place if context.settings.database else file
-        yield Finding(True, f"{place} declares {len(loaded.servers)} servers")
+        yield Finding(True, f"{place} declares {counted(len(loaded.servers), 'server')}")
     for server in loaded.servers:
         if server.enabled:
             yield _examine_server(server)
@@ -228,9 +229,9 @@ def _examine_hub(status: YardStatus) -> Iterator[Finding]:
         yield Finding(False, problem.text, problem.hint, problem.code, problem.subject)
     for server in status.servers:
         if server.enabled and not server.problem:
-            counted = f"{server.tools} tools" if server.state == "ready" else ""
+            tools = counted(server.tools, "tool") if server.state == "ready" else ""
             text = f"server '{server.alias}' is {server.state}"
-            yield Finding(True, f"{text}, {counted}" if counted else text)
+            yield Finding(True, f"{text}, {tools}" if tools else text)
     for app in status.apps:
         yield from _examine_app(app)
 
@@ -253,13 +254,13 @@ def _examine_app(app: AppStatus) -> Iterator[Finding]:
 
 def _show(context: CliContext, findings: list[Finding]) -> None:
     terminal = context.terminal
-    for each in findings:
-        mark = terminal.paint("ok   ", "green") if each.ok else terminal.paint("wrong", "red")
-        terminal.say(f"{mark}  {clean(each.text)}")
-        if each.subject and not each.ok:
-            terminal.say(f"       where: {clean(each.subject)}")
-        if each.hint and not each.ok:
-            terminal.say(f"       hint:  {terminal.spelling.fit(clean(each.hint))}")
-    count = sum(not each.ok for each in findings)
+    for finding in findings:
+        mark = terminal.paint("ok   ", "green") if finding.ok else terminal.paint("wrong", "red")
+        terminal.say(f"{mark}  {clean(finding.text)}")
+        if finding.subject and not finding.ok:
+            terminal.say(f"       where: {clean(finding.subject)}")
+        if finding.hint and not finding.ok:
+            terminal.say(f"       hint:  {terminal.spelling.fit(clean(finding.hint))}")
+    count = sum(not finding.ok for finding in findings)
     terminal.say()
     terminal.say("no problems" if not count else f"{count} problem{'s' * (count != 1)}")

@@ -17,6 +17,7 @@ from toolyard.features.servers.picture import problems
 from toolyard.links.instances import Instances
 from toolyard.links.pool import LinkPool
 from toolyard.relay.relay import Relay
+from toolyard.relay.waiting_everywhere import WaitingEverywhere
 from toolyard.wire import jsonrpc
 from toolyard.yard import Stopping, Yard
 
@@ -25,6 +26,8 @@ LOOK_SECONDS: Final = 0.25
 """How often to look whether the hub stops: a stream must not hold it up."""
 COALESCE_SECONDS: Final = 0.1
 """A server that starts changes the picture several times within a moment."""
+WAITING: Final = b'event: waiting\ndata: {"calls": %d}\n\n'
+"""The number of calls that wait for a yes; told whenever they are others."""
 GROUPS_KEPT: Final = 1000
 TIMES_KEPT: Final = 20
 
@@ -104,10 +107,10 @@ class Heard:
 
     def take(self) -> bytes:
         """What was heard, as an event."""
-        said = jsonrpc.encode(HeardCalls(self._since, self._upto, list(self.groups.values())))
+        body = jsonrpc.encode(HeardCalls(self._since, self._upto, list(self.groups.values())))
         self.groups = {}
         self._since = self._upto
-        return b"event: calls\ndata: %b\n\n" % said
+        return b"event: calls\ndata: %b\n\n" % body
 
 
 async def tell_events(yard: Yard, last: int) -> AsyncIterator[bytes]:
@@ -131,16 +134,19 @@ async def _tell(yard: Yard, last: int, heard: Heard) -> AsyncIterator[bytes]:
     spoke = loop.time()
     # A number from before a restart is not of this picture's life.
     last = min(last, yard.snapshot.revision)
-    told, present = 0, _present(yard)
+    revision, present, waiting = 0, _present(yard), 0
     yield b": toolyard\n\n"
     while not stopping.is_set():
         snapshot = await _after(yard, last)
-        if told != instances.revision:
-            told, spoke = instances.revision, loop.time()
+        if revision != instances.revision:
+            revision, spoke = instances.revision, loop.time()
             yield b"event: instances\ndata: %b\n\n" % jsonrpc.encode(_running(yard))
         if present != (now := _present(yard)):
             present, spoke = now, loop.time()
             yield b'event: clients\ndata: {"sessions": %d}\n\n' % sum(present.values())
+        if waiting != (calls := yard.part(WaitingEverywhere)).revision:
+            waiting, spoke = calls.revision, loop.time()
+            yield WAITING % calls.count()
         if snapshot is not None:
             last, spoke = snapshot.revision, loop.time()
             yield _event(snapshot)
@@ -167,8 +173,8 @@ async def _after(yard: Yard, revision: int) -> Snapshot | None:
 
 
 def _event(snapshot: Snapshot) -> bytes:
-    said = jsonrpc.encode(_summary(snapshot))
-    return b"event: picture\nid: %d\ndata: %b\n\n" % (snapshot.revision, said)
+    body = jsonrpc.encode(_summary(snapshot))
+    return b"event: picture\nid: %d\ndata: %b\n\n" % (snapshot.revision, body)
 
 
 def _running(yard: Yard) -> list[InstanceNews]:

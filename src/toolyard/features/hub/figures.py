@@ -16,7 +16,8 @@ from toolyard.core.parts import schema_tokens
 from toolyard.features.history.call_log import CallLog
 from toolyard.features.history.model import Call as Recorded
 from toolyard.features.history.model import Outcome, percentile
-from toolyard.features.history.store import History, Search
+from toolyard.features.history.search import Search
+from toolyard.features.history.store import History
 from toolyard.links.pool import LinkPool
 from toolyard.yard import Yard
 

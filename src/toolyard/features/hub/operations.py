@@ -111,7 +111,7 @@ STATUS_TOOL: Final = OwnTool(
 )
 
 
-@operation("GET", "/api/v1/status", tag="yard", from_picture=True, tool=STATUS_TOOL)
+@operation("GET", "/api/v1/status", tag="yard", from_picture=True, tools=(STATUS_TOOL,))
 async def get_status(yard: Yard, order: NoInput) -> YardStatus:
     """The whole yard."""
     return describe_yard(yard)

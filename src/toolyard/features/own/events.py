@@ -9,12 +9,14 @@ from typing import Final
 from toolyard.features.history.call_log import CallLog
 from toolyard.features.history.model import LoggedCall
 from toolyard.features.members.directory import MemberDirectory
+from toolyard.relay.waiting_everywhere import WaitingEverywhere
 from toolyard.yard import Stopping, Yard
 
 LOOK_SECONDS: Final = 1.0
 HEARTBEAT_LOOKS: Final = 15
 """Looks without news after which the stream says that it is still there."""
 SELF: Final = b"event: self\ndata: {}\n\n"
+WAITING: Final = b'event: waiting\ndata: {"calls": %d}\n\n'
 CALLS: Final = b'event: own\ndata: {"calls": %d}\n\n'
 
 
@@ -42,13 +44,17 @@ class _OwnCalls:
 
 async def _tell(yard: Yard, key: str, calls: _OwnCalls) -> AsyncIterator[bytes]:
     directory, stopping = yard.part(MemberDirectory), yard.part(Stopping)
-    told, quiet = _standing(directory, key), 0
+    waiting = yard.part(WaitingEverywhere)
+    told, quiet, shown = _standing(directory, key), 0, 0
     yield b": toolyard\n\n"
     while not await _is_over(stopping):
         quiet += 1
         if (now := _standing(directory, key)) != told:
             told, quiet = now, 0
             yield SELF
+        if shown != waiting.revision:
+            shown, quiet = waiting.revision, 0
+            yield WAITING % waiting.count(key)
         if calls.count:
             count, calls.count, quiet = calls.count, 0, 0
             yield CALLS % count

@@ -11,7 +11,8 @@ from msgspec import Meta, Struct
 from toolyard.core.caller import OWN_PATHS, Role
 from toolyard.features.history.model import Call, moment
 from toolyard.features.history.operations import CallPage, Ended, Id, Text
-from toolyard.features.history.store import History, Search
+from toolyard.features.history.search import Search
+from toolyard.features.history.store import History
 from toolyard.features.members.directory import USE_SECONDS
 from toolyard.features.members.model import Member
 from toolyard.features.members.store import MemberRecords

@@ -139,7 +139,7 @@ def _imagine(relay: Relay, snapshot: Snapshot, profile: Profile) -> View:
     state = SourceState(Report("preview", profiles=(profile,)))
     imagined = replace(snapshot, sources={**snapshot.sources, "preview": state})
     views = relay.views
-    key = replace(views.usual_key, profile=profile.name)
+    key = msgspec.structs.replace(views.usual_key, profile=profile.name)
     return make_view(imagined, key, None, views.own_offers)
 
 

@@ -252,7 +252,7 @@ REFRESH_TOOL: Final = OwnTool(
 )
 
 
-@operation("POST", "/api/v1/refresh", tag="yard", tool=REFRESH_TOOL)
+@operation("POST", "/api/v1/refresh", tag="yard", tools=(REFRESH_TOOL,))
 async def refresh_servers(yard: Yard, order: NoInput) -> Done:
     """Ask all servers again."""
     yard.part(LinkPool).refresh()

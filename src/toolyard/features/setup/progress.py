@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from toolyard.console.terminal import Terminal, clean
+from toolyard.core.counting import counted
 
 if TYPE_CHECKING:
     from toolyard.console.interrupts import Interrupts
@@ -67,7 +68,7 @@ def describe_start(terminal: Terminal, row: ServerRow) -> str:
     trouble += f" (hint: {clean(row.problem.hint)})" if row.problem and row.problem.hint else ""
     if not is_good(row):
         return terminal.paint("not ready", "red") + trouble
-    return f"{terminal.word('ready')}, {row.tools} tool{'s' * (row.tools != 1)}{trouble}"
+    return f"{terminal.word('ready')}, {counted(row.tools, 'tool')}{trouble}"
 
 
 def _say(terminal: Terminal, text: str) -> None:

@@ -131,9 +131,11 @@ def _trials(
     reads: Sequence[Question], alone: _Answers, fresh: _Answers, second: _Answers
 ) -> tuple[Trial, ...]:
     trials = []
-    for what, _, _ in reads:
-        same = alone.answers[what] == fresh.answers[what]
-        trials.append(Trial(what, same, same and second.answers[what] != fresh.answers[what]))
+    for subject, _, _ in reads:
+        same = alone.answers[subject] == fresh.answers[subject]
+        trials.append(
+            Trial(subject, same, same and second.answers[subject] != fresh.answers[subject])
+        )
     return tuple(trials)
 
 
@@ -141,8 +143,8 @@ async def _greet_again(link: Link, server: Server) -> str:
     """Tell what becomes of a second greeting over the same pipe: is it one session, or many?"""
     if link.is_modern or not isinstance(server.endpoint, Command):
         return ""
-    who = {"name": "toolyard", "version": "0"}
-    params = {"protocolVersion": link.peer.version, "capabilities": {}, "clientInfo": who}
+    identity = {"name": "toolyard", "version": "0"}
+    params = {"protocolVersion": link.peer.version, "capabilities": {}, "clientInfo": identity}
     pending = link.request("initialize", jsonrpc.encode(params), patience=ANSWER_SECONDS)
     try:
         message = await pending.answer
@@ -160,14 +162,14 @@ def _questions(offers: Offers) -> tuple[Question, ...]:
     """All that can be asked without arguments and, as the server says, changes nothing."""
     tools = [o for o in offers.tools if _is_read_only(o) and not _needs_input(o)]
     prompts = [offer for offer in offers.prompts if not _needs_arguments(offer)]
-    asked: list[Question] = [
+    questions: list[Question] = [
         (f"tool {o.key}", "tools/call", {"name": o.key, "arguments": {}}) for o in tools[:ASKED]
     ]
-    asked += [(f"prompt {o.key}", "prompts/get", {"name": o.key}) for o in prompts[:ASKED]]
-    asked += [(f"resource {o.key}", "resources/read", {"uri": o.key}) for o in offers.resources][
-        :ASKED
-    ]
-    return tuple(asked)
+    questions += [(f"prompt {o.key}", "prompts/get", {"name": o.key}) for o in prompts[:ASKED]]
+    questions += [
+        (f"resource {o.key}", "resources/read", {"uri": o.key}) for o in offers.resources
+    ][:ASKED]
+    return tuple(questions)
 
 
 def _writes(

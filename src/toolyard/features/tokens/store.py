@@ -120,21 +120,21 @@ class TokensFile:
         It is looked up by its hash, so that how long that takes says nothing about any token.
         """
         tokens = self._tokens_by_hash()
-        known = tokens.get(hash_of(token)) or tokens.get(hash_of(token, is_members=True))
-        if known is None:
+        record = tokens.get(hash_of(token)) or tokens.get(hash_of(token, is_members=True))
+        if record is None:
             return None
         now = self._clock()
-        if known.caller.expires <= now:
-            name = known.caller.name
+        if record.caller.expires <= now:
+            name = record.caller.name
             return TurnedAway(401, f"the token {name!r} has expired; ask for a new one", "Bearer")
-        if now - known.used >= USE_SECONDS:
-            known.used = self._used[known.key] = now
+        if now - record.used >= USE_SECONDS:
+            record.used = self._used[record.key] = now
             self.news.set()
-        return known.caller
+        return record.caller
 
     def callers(self) -> set[Caller]:
         """Return every caller that a token lets in."""
-        return {known.caller for known in self._tokens_by_hash().values()}
+        return {record.caller for record in self._tokens_by_hash().values()}
 
     def write_uses(self) -> None:
         """Write down when tokens were last used.
@@ -144,12 +144,12 @@ class TokensFile:
         """
         uses, self._used = self._used, {}
         for key, at in uses.items():
-            kept = self._read()
-            token = kept.values.get(key)
+            tokens = self._read()
+            token = tokens.values.get(key)
             if token is not None:
                 with suppress(ConflictError):  # who changed it just now knows more of it
                     used = replace(token, used_at=iso(at))
-                    self.records.write(key, used, expect=kept.version(key))
+                    self.records.write(key, used, expect=tokens.version(key))
 
     def list(self) -> list[AgentToken]:
         """Return all tokens, by name.
@@ -235,10 +235,10 @@ class TokensFile:
     def _tokens_by_hash(self) -> dict[str, _KnownToken]:
         """The tokens by their hashes, read again only if the file changed."""
         if self.records.revision() != self._revision:
-            kept = self.records.read()
-            self._revision = kept.revision
+            stored = self.records.read()
+            self._revision = stored.revision
             # A file that cannot be read wholly lets nobody in.
-            tokens = () if kept.problems else kept.values.values()
+            tokens = () if stored.problems else stored.values.values()
             # A file of an older version may hold a reserved name.
             self._known = {
                 token.digest: _KnownToken(token.key, token.caller, seconds(token.used_at))
@@ -248,7 +248,7 @@ class TokensFile:
         return self._known
 
     def _read(self) -> Kept[AgentToken]:
-        kept = self.records.read()
-        for problem in kept.problems:
+        stored = self.records.read()
+        for problem in stored.problems:
             raise StoreError(problem.text.removesuffix(_EFFECT), problem.hint)
-        return kept
+        return stored

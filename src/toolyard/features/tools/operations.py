@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Annotated, Final, Literal
+from collections.abc import Coroutine
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Raw, Struct
 
-from toolyard.core.errors import LinkError, UnknownNameError
+from toolyard.core.errors import LinkError, ToolyardError, UnknownNameError
 from toolyard.core.jsontypes import JsonObject
 from toolyard.features.tools.store import NAME_LONGEST, InputsFile
 from toolyard.features.tools.watching import WatchedCalls
 from toolyard.operation import Done, Needs, OpenObject, RawObject, Streamed, operation
 from toolyard.relay.answers import describe, unknown
-from toolyard.relay.offers import LOOKS, REACHES_OUT, OwnTool
+from toolyard.relay.offers import CALLING, LOOKS, OwnTool
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import Outlet, Session
-from toolyard.relay.view import View
+from toolyard.relay.view import FoundTools, View
 from toolyard.wire import jsonrpc
+from toolyard.wire.jsonrpc import Message
 from toolyard.yard import Stopping, Yard
 
 LISTED: Final = 1000
@@ -27,6 +29,8 @@ COMPLETED: Final = 200
 TOOLS: Final = "/api/v1/tools"
 INPUTS: Final = "/api/v1/tools/{server}/{tool:path}/inputs"
 CALLS: Final = "/api/v1/calls"
+LOOK_SECONDS: Final = 1.0
+"""The time after which it is looked whether the caller of a long call is still there."""
 
 
 class ToolsQuery(Struct, frozen=True):
@@ -140,7 +144,8 @@ FIND_TOOL: Final = OwnTool(
     "toolyard_tools",
     "Find tools",
     "Search or list the tools of all servers: names, descriptions and full input schemas, best "
-    "match first. Give words to search, a server to list only its tools, or nothing for all.",
+    "match first. Give words to search, a server to list only its tools, or nothing for all. "
+    "callTool says with which of the hub's tools each is called.",
     LOOKS,
     {
         "query": Meta(description="Words to look for in names and descriptions."),
@@ -150,31 +155,30 @@ FIND_TOOL: Final = OwnTool(
         ),
     },
 )
-CALL_TOOL: Final = OwnTool(
-    "toolyard_call",
-    "Call any tool",
-    "Stable entry point: call any tool of any server, listed or not, by (server, tool, "
-    "arguments). Use toolyard_tools first to learn the tool's input schema.",
-    REACHES_OUT,
-    {
-        "server": Meta(description='Name of the server, e.g. "git".'),
-        "tool": Meta(description='The tool\'s own name, without prefix, e.g. "log".'),
-        "arguments": Meta(description="Arguments for the tool; they must match its input schema."),
-    },
+CALL_ARGUMENTS: Final = {
+    "server": Meta(description='Name of the server, e.g. "git".'),
+    "tool": Meta(description='The tool\'s own name, without prefix, e.g. "log".'),
+    "arguments": Meta(description="Arguments for the tool; they must match its input schema."),
+}
+CALL_TOOLS: Final = tuple(
+    OwnTool(call.name, call.title, call.text, call.hints, CALL_ARGUMENTS)
+    for call in CALLING.values()
 )
+"""One for each tier, so that a client's own permissions tell a look from a deletion."""
 
 
-@operation("GET", TOOLS, tag="yard", errors=(404, 409), tool=FIND_TOOL)
+@operation("GET", TOOLS, tag="yard", errors=(404, 409), tools=(FIND_TOOL,))
 async def list_tools(yard: Yard, order: ToolsQuery) -> ToolList:
     """List or search tools."""
     relay = yard.part(Relay)
     view = relay.views.look()
     _check_server(view, order.server)
-    names = view.search(order.query, order.server)
-    if order.name:
-        names = _of_name(relay, view, names, order)
     most = order.limit if order.limit > 0 else LISTED
-    return ToolList([describe(view, name) for name in names[:most]], len(names))
+    found = await view.find_tools(order.query, order.server, None if order.name else most)
+    if order.name:
+        names = _of_name(relay, view, found.names, order)
+        found = FoundTools(names[:most], len(names))
+    return ToolList([describe(view, name) for name in found.names], found.total)
 
 
 @operation("GET", f"{TOOLS}/names", errors=(404,))
@@ -182,24 +186,52 @@ async def list_names(yard: Yard, order: NamesQuery) -> ToolNames:
     """Names of tools that begin like this."""
     view = yard.part(Relay).views.look()
     _check_server(view, order.server)
-    names = view.search("", order.server)
+    names = view.tool_names(order.server)
     if order.server:
         names = [view.tools[name].key for name in names]
     return ToolNames([name for name in names if name.startswith(order.begin)][:COMPLETED])
 
 
-@operation("POST", "/api/v1/call", tag="yard", errors=(404, 409, 502), tool=CALL_TOOL)
+@operation("POST", "/api/v1/call", tag="yard", errors=(404, 409, 502), tools=CALL_TOOLS)
 async def call_tool(yard: Yard, order: ToolCall) -> RawObject:
     """Call a tool."""
     wanted, relay = await _wanted(yard, order), yard.part(Relay)
     view = await relay.answers.woken(relay.views.look(), order.server)
     relay.answers.find(view, order.server, order.tool)
     session = Session("control", _drop, agent="control", caller="control", is_stateless=True)
-    message = await relay.call(session, wanted, Outlet(_drop), view=view)
+    calling = relay.call(session, wanted, Outlet(_drop), view=view)
+    message = await _while_there(yard, calling)
     if message.error:
         fault = jsonrpc.read_fault(message.error)
         raise LinkError(f"{order.server!r} refused the call: {fault.message} ({fault.code})")
     return message.result
+
+
+async def _while_there(yard: Yard, calling: Coroutine[Any, Any, Message]) -> Message:
+    """Wait for a call; it is cancelled once whoever made it has hung up.
+
+    Raises:
+        ToolyardError: It failed, or nobody waits for it any more.
+    """
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(_ended(calling))
+        while not task.done():
+            await asyncio.wait({task}, timeout=LOOK_SECONDS)
+            if not task.done() and await yard.has_left():
+                task.cancel()
+                break
+    end = LinkError("the caller has hung up") if task.cancelled() else task.result()
+    if isinstance(end, ToolyardError):
+        raise end
+    return end
+
+
+async def _ended(calling: Coroutine[Any, Any, Message]) -> Message | ToolyardError:
+    """The end of a call: its answer, or why there is none."""
+    try:
+        return await calling
+    except ToolyardError as error:
+        return error
 
 
 @operation("POST", CALLS, media="text/event-stream")
@@ -275,7 +307,7 @@ def _of_name(relay: Relay, view: View, names: list[str], order: ToolsQuery) -> l
 
 
 async def _wanted(yard: Yard, order: ToolCall) -> Raw:
-    """Return what is to be called, and with what, as `toolyard_call` takes it."""
+    """Return what is to be called, and with what, as the hub's call tools take it."""
     arguments = order.arguments
     if order.input:
         inputs = yard.part(InputsFile)

@@ -5,7 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 from toolyard.feature import CliCommand, Feature, Heading
-from toolyard.features import agents, apps, catalog, marks, members, profiles, quirks, servers
+from toolyard.features import (
+    agents,
+    apps,
+    catalog,
+    interceptors,
+    limits,
+    marks,
+    members,
+    profiles,
+    quirks,
+    rules,
+    servers,
+)
 
 FEATURE: Final = Feature(
     __name__,
@@ -29,6 +41,9 @@ FEATURE: Final = Feature(
         servers.FEATURE,
         catalog.FEATURE,
         marks.FEATURE,
+        rules.FEATURE,
+        limits.FEATURE,
+        interceptors.FEATURE,
         profiles.FEATURE,
         quirks.FEATURE,
         apps.FEATURE,

@@ -44,6 +44,12 @@ class YardDocument(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     """The limits that were set for clients."""
     marks: Records = UNSET
     """The tiers that the user says tools have, by the full names of servers, `name@source`."""
+    rules: Records = UNSET
+    """The calls that wait for a yes, or are refused."""
+    limits: Records = UNSET
+    """How much callers may use, by the names of limits."""
+    interceptors: Records = UNSET
+    """All that checks or changes calls of tools on their way."""
     apps: Records = UNSET
     admissions: Records = UNSET
     """The profiles that groups of people get, with limits, by group."""

@@ -77,7 +77,8 @@ def plan_document(
 def _compare(
     section: DocumentSection, state: YardState, wanted: Bodies, prune: bool
 ) -> Iterator[PlannedChange]:
-    shown, present = state.shown[section.name], state.contents[section.name].bodies
+    contents = state.contents[section.name]
+    shown, present = state.shown[section.name], contents.bodies
     for name, body in wanted.items():
         if name not in present:
             yield PlannedChange(section.name, name, "added", body=body)
@@ -87,7 +88,7 @@ def _compare(
             members = [key for key in {**before, **filled} if before.get(key) != filled.get(key)]
             yield PlannedChange(section.name, name, "changed", tuple(members), filled, before)
     for name in present if prune else ():
-        if name not in wanted:
+        if name not in wanted and name not in contents.withheld:
             yield PlannedChange(section.name, name, "removed", before=present[name])
 
 

@@ -19,28 +19,34 @@ from toolyard.features.transfer.agent_sections import (
 )
 from toolyard.features.transfer.approved import PresentApprovals, read_approvals
 from toolyard.features.transfer.imagining import find_definitions, imagine
+from toolyard.features.transfer.interceptor_section import INTERCEPTORS
 from toolyard.features.transfer.model import YardDocument, plain_document
 from toolyard.features.transfer.record_sections import (
     APPS,
     CATALOG,
     DEFINITIONS,
+    LIMITS,
     MARKS,
     PROFILES,
     QUIRKS,
     SERVERS,
 )
 from toolyard.features.transfer.references import References
+from toolyard.features.transfer.rule_section import RULES
 from toolyard.features.transfer.sections import Bodies, DocumentSection, SectionContents
 from toolyard.features.transfer.team_sections import ADMISSIONS, MEMBERS
 from toolyard.yard import Yard
 
 ORDER: Final[tuple[DocumentSection, ...]] = (
     EXECUTOR_SECTION,
+    MARKS,
+    RULES,
+    LIMITS,
+    INTERCEPTORS,
     DEFINITIONS,
     CATALOG,
     SERVERS,
     APPS,
-    MARKS,
     QUIRKS,
     PROFILES,
     AGENTS,
@@ -50,7 +56,8 @@ ORDER: Final[tuple[DocumentSection, ...]] = (
     ADMISSIONS,
     MEMBERS,
 )
-"""The sections in the order in which records are written: first what others refer to."""
+"""The sections in the order in which records are written: first what others refer to, and what
+guards calls before the servers that these go to."""
 SECTIONS_BY_NAME: Final = {section.name: section for section in ORDER}
 SOURCES: Final = {"servers": "configured", "catalog": "catalog"}
 
@@ -94,7 +101,7 @@ def read_yard(yard: Yard) -> YardState:
         f" look with: toolyard approve {name} --dry-run"
         for name in sorted(approvals.waiting)
     ]
-    document = _document(shown, approvals)
+    document = _document(contents, shown, approvals)
     every = (*notes, *references.notes, *approvals.notes, *waiting)
     return YardState(contents, shown, picture, approvals, document, every)
 
@@ -122,12 +129,17 @@ def _hide_values(yard: Yard, shown: Mapping[str, Bodies], references: References
     return bodies
 
 
-def _document(shown: Mapping[str, Bodies], approvals: PresentApprovals) -> YardDocument:
+def _document(
+    contents: Mapping[str, SectionContents],
+    shown: Mapping[str, Bodies],
+    approvals: PresentApprovals,
+) -> YardDocument:
     sections = {
         section: {
             name: body
             for name, body in bodies.items()
             if f"{name}@{SOURCES.get(section)}" not in approvals.waiting
+            and name not in contents[section].withheld
         }
         for section, bodies in shown.items()
     }

@@ -1,4 +1,4 @@
-"""Servers, the catalog, profiles, client quirks, marks and apps as sections of a document."""
+"""Servers, the catalog, profiles, quirks, marks, limits and apps as sections of a document."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ from toolyard.features.catalog.operations import (
 from toolyard.features.catalog.reading import read_definition
 from toolyard.features.catalog.rows import AddDefinition, DefinitionName, PutDefinition
 from toolyard.features.catalog.store import Catalog
+from toolyard.features.limits.operations import LimitName, PutLimit, put_limit, remove_limit
+from toolyard.features.limits.store import LimitBody, LimitRecords, limit_body, read_limit
 from toolyard.features.marks.operations import PutMarks, put_marks
 from toolyard.features.marks.store import MarkRecords, check_marks
 from toolyard.features.profiles.model import plain_fields, read_profile
@@ -56,6 +58,7 @@ from toolyard.features.transfer.sections import (
     left_out,
     refuse_unknown,
     usable,
+    versions_of,
     without_empty,
 )
 from toolyard.records.jsonc import parse
@@ -244,6 +247,33 @@ async def _remove_marks(yard: Yard, name: str) -> object:
     return await put_marks.run(yard, PutMarks(name, {}))
 
 
+def _read_limits(yard: Yard) -> SectionContents:
+    records = yard.part(LimitRecords).read()
+    bodies: dict[str, JsonObject] = {
+        name: msgspec.to_builtins(limit_body(limit))
+        for name, limit in usable(records).items()
+        if not limit.fault
+    }
+    damaged = [name for name, limit in records.values.items() if limit.fault]
+    notes = left_out("limit", [*records.troubles, *damaged])
+    return SectionContents(bodies, versions_of(records), notes)
+
+
+def _check_limit(name: str, body: JsonObject) -> JsonObject:
+    checked: JsonObject = msgspec.to_builtins(limit_body(read_limit(name, body)))
+    return checked
+
+
+async def _put_limit(yard: Yard, order: RecordWrite) -> object:
+    body = msgspec.convert(order.body, LimitBody)
+    fields = msgspec.structs.asdict(body)
+    return await put_limit.run(yard, PutLimit(name=order.name, **fields))
+
+
+async def _remove_limit(yard: Yard, name: str) -> object:
+    return await remove_limit.run(yard, LimitName(name))
+
+
 def _read_apps(yard: Yard) -> SectionContents:
     records = yard.part(Apps).records.read()
     apps = usable(records)
@@ -320,5 +350,8 @@ QUIRKS: Final = DocumentSection(
 )
 MARKS: Final = DocumentSection(
     "marks", "marks of", _read_marks, _check_marks, _put_marks, _remove_marks
+)
+LIMITS: Final = DocumentSection(
+    "limits", "limit", _read_limits, _check_limit, _put_limit, _remove_limit
 )
 APPS: Final = DocumentSection("apps", "app", _read_apps, _check_app, _put_app, _remove_app)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from toolyard.core.errors import ConfigError, StoreError
 from toolyard.core.jsontypes import JsonObject
@@ -25,6 +25,8 @@ class SectionContents:
     """The version of each record, where it has one that an order can name."""
     notes: tuple[str, ...] = ()
     """Sentences about records that are left out."""
+    withheld: frozenset[str] = frozenset()
+    """The records that no document shows; to be left out of one does not remove them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,11 @@ def usable(records: Kept[Value]) -> dict[str, Value]:
     if records.failure is not None:
         raise StoreError(records.failure.text, records.failure.hint)
     return dict(sorted(records.values.items()))
+
+
+def versions_of(records: Kept[Any]) -> dict[str, str]:
+    """Return the versions of records as orders name them."""
+    return {name: str(version) for name, version in records.versions.items()}
 
 
 def left_out(word: str, troubles: Iterable[str]) -> tuple[str, ...]:

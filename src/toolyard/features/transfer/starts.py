@@ -6,11 +6,12 @@ import json
 import shlex
 
 from toolyard.core.agentfiles import read_config, read_override
-from toolyard.core.endpoint import Command, Endpoint
+from toolyard.core.endpoint import Command, Endpoint, Url
 from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Entry, ServerId, Snapshot
 from toolyard.core.server_entries import read_entry
 from toolyard.features.catalog.reading import read_definition
+from toolyard.features.interceptors.model import make_interceptor, read_fields
 from toolyard.features.transfer.reading import SOURCES
 from toolyard.records.secrets.plain_secrets import without_passwords
 
@@ -28,6 +29,9 @@ def find_starts(section: str, name: str, body: JsonObject, after: Snapshot) -> t
         case "catalog":
             entry = find_server(section, name, after)
             return (spell_endpoint(entry.server.endpoint),) if entry is not None else ()
+        case "interceptors":
+            work = make_interceptor(name, read_fields(body)).work
+            return (spell_endpoint(work),) if isinstance(work, Command | Url) else ()
         case "lists" | "overrides":
             return _of_list(body, is_whole=section == "lists")
     return ()

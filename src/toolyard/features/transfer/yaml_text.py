@@ -21,8 +21,8 @@ DEEPEST: Final = 64
 WIDEST: Final = 1 << 30
 """Columns: a line is never folded, so that a changed word changes one line."""
 _WORDS: Final = {"": None, "~": None, "null": None, "true": True, "false": False}
-_INTEGER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
-_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,18})?(?:[eE][-+]?[0-9]{1,3})?")
+_INTEGER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,99})")
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,99})(?:\.[0-9]{1,99})?(?:[eE][-+]?[0-9]{1,3})?")
 
 
 def read_yaml(text: str) -> Any:
