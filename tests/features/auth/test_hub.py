@@ -265,12 +265,29 @@ def test_logging_out_ends_the_use_of_a_login(issuer: Issuer, hub: RunningHub) ->
     assert run(hub, "auth", "logout", "remote").returncode == 4
 
 
-def test_the_control_door_begins_a_login(issuer: Issuer, hub: RunningHub) -> None:
+def log_in_by_the_door(hub: RunningHub) -> None:
     status, body = hub._send("POST", "/api/v1/auth/remote/login")
     assert status == 200, body
-
     with urllib.request.urlopen(json.loads(body)["url"], timeout=PATIENCE) as answer:
         assert answer.status == 200
+
+
+def test_a_login_by_the_door_that_lacks_rights_says_so_and_the_next_one_asks_for_them(
+    issuer: Issuer, hub: RunningHub
+) -> None:
+    issuer.scope_needed, issuer.is_scope_for_all = "files:write", True
+
+    log_in_by_the_door(hub)
+
+    until(lambda: "files:write" in json.dumps(server(hub)["problem"]), f"silent: {server(hub)}")
+    assert code(hub) == "auth-needed"
+    log_in_by_the_door(hub)
+    until(lambda: server(hub)["status"] == "ready", f"not ready: {server(hub)}")
+    assert set(issuer.scopes[-1].split()) == {"tools", "files:write"}
+
+
+def test_the_control_door_begins_a_login(issuer: Issuer, hub: RunningHub) -> None:
+    log_in_by_the_door(hub)
 
     until(lambda: server(hub)["status"] == "ready", "not ready")
     logins = json.loads(hub.get("/api/v1/auth")[1])["logins"]

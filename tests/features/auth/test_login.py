@@ -73,6 +73,32 @@ async def test_without_a_keyring_a_login_is_kept_in_a_file_of_the_user_alone(
     assert grants.read(issuer.mcp) is None
 
 
+async def test_a_server_that_wants_more_at_once_has_the_person_agree_to_that_too(
+    issuer: Issuer, grants: Grants, a_keyring: InMemory
+) -> None:
+    issuer.scope_needed, issuer.is_scope_for_all = "files:write", True
+
+    await login("remote", Url(issuer.mcp), grants, browser)
+
+    # The second page has a code of its own, and the issuer takes each code once.
+    assert [set(scope.split()) for scope in issuer.scopes] == [set(), {"tools", "files:write"}]
+    grant = grants.read(issuer.mcp)
+    assert grant is not None
+    assert set(issuer.granted[grant.access_token].split()) == {"tools", "files:write"}
+
+
+async def test_a_server_that_never_has_enough_is_given_up_after_two_pages(
+    issuer: Issuer, grants: Grants, a_keyring: InMemory
+) -> None:
+    issuer.scope_needed, issuer.is_scope_for_all, issuer.grants_nothing = "more", True, True
+
+    with pytest.raises(LinkError, match=r"does not accept the login \(HTTP 403\)"):
+        await login("remote", Url(issuer.mcp), grants, browser)
+
+    assert len(issuer.scopes) == 2
+    assert grants.read(issuer.mcp) is None
+
+
 async def test_a_second_login_uses_the_registration_of_the_first(
     issuer: Issuer, grants: Grants, a_keyring: InMemory
 ) -> None:

@@ -46,7 +46,7 @@ class Callback:
         self._address = address
         self._tie = tie
         self._state = ""
-        self._came: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
+        self._came = _make_future()
 
     @property
     def address(self) -> str:
@@ -54,8 +54,9 @@ class Callback:
         return self._address or f"http://{HOST}:{self.port}{PATH}"
 
     def expect(self, state: str) -> None:
-        """Let in only who brings this state."""
+        """Let in only who brings this state, and forget who came before."""
         self._state = state
+        self._came = _make_future()
 
     async def wait(self, seconds: float) -> dict[str, str]:
         """Wait for the browser, and return the parameters that it brought.
@@ -121,6 +122,10 @@ class Callback:
             return False
         self._came.set_result(dict(brought))
         return True
+
+
+def _make_future() -> asyncio.Future[dict[str, str]]:
+    return asyncio.get_running_loop().create_future()
 
 
 class PublicCallbacks:

@@ -257,8 +257,16 @@ class Logins:
         try:
             name = entry.server.id.name
             callbacks = self._member_callbacks if member else self._callbacks
+            # The browser is gone after the first page: nobody would see a second one.
             grant = await login(
-                name, url, self._grants, show, callbacks=callbacks, member=member, tie=tie
+                name,
+                url,
+                self._grants,
+                show,
+                callbacks=callbacks,
+                member=member,
+                tie=tie,
+                rounds=1,
             )
             self._attempts.pop(pair, None)
             if grant.place == "file" and not member:

@@ -65,12 +65,14 @@ async def login(
     callbacks: PublicCallbacks | None = None,
     member: str = "",
     tie: str = "",
+    rounds: int = ROUNDS,
 ) -> ListedGrant:
     """Log in; `show` gets the address of the page on which the person agrees.
 
     The browser comes back to one of `callbacks`, or to a port of this machine. The login is that
     of a member, by key, or of the hub's owner. With a tie, no other browser than the one that has
-    it can finish it.
+    it can finish it. A server that then asks for more has the person agree again, up to so many
+    `rounds`; where there is one, the login is kept, and its link says what it lacks.
 
     Raises:
         LinkError: It did not work out.
@@ -85,7 +87,7 @@ async def login(
     scope = await asyncio.to_thread(_wanted, grants, key, former)
     async with AsyncExitStack() as stack:
         callback = await _listen(stack, former, client, callbacks, tie)
-        attempt = _Attempt(name, url, callback, show, seconds)
+        attempt = _Attempt(name, url, callback, show, seconds, rounds)
         try:
             grant = await attempt.run(client, former, scope)
             grant = replace(grant, member=member)
@@ -162,6 +164,7 @@ class _Attempt:
         callback: Callback,
         show: Callable[[str], None],
         seconds: float,
+        rounds: int,
     ) -> None:
         self._name = name
         self._url = url
@@ -169,6 +172,7 @@ class _Attempt:
         self._callback = callback
         self._show = show
         self._seconds = seconds
+        self._rounds = rounds
         self._http = IssuerHttp(url.url)
 
     async def run(self, client: OAuthClient, former: OAuthGrant | None, scope: str) -> OAuthGrant:
@@ -179,7 +183,7 @@ class _Attempt:
                 f"{self._name!r} asks for no login (HTTP {reply.status})", "use it as it is"
             )
         grant = former
-        for _ in range(ROUNDS):
+        for _ in range(self._rounds):
             grant = await self._obtain(reply, client, grant, scope)
             reply = await knock(self._http, self._url, f"Bearer {grant.access_token}")
             if reply.status not in (401, 403):
@@ -187,6 +191,8 @@ class _Attempt:
             lacking = refusal(self._name, reply.status, reply.headers)
             if not isinstance(lacking, ScopeNeededError):
                 break
+            if self._rounds == 1:
+                return grant
             scope = join_scopes(grant.scope, lacking.scope)
         text = f"{self._name!r} does not accept the login (HTTP {reply.status}){_reason(reply)}"
         raise LinkError(text, "start it again")
