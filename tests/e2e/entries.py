@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
 import threading
 import urllib.error
 import urllib.request
@@ -18,6 +17,7 @@ from typing import Any
 
 from tests.e2e.hub import TOKEN, environment, new_home, toolyard
 from tests.e2e.talk import ALL, ANSWERS, Json, LineTalk
+from tests.fixtures.forking import run as run_forked
 from tests.fixtures.ports import free_port
 from tests.fixtures.stub_run import recorded
 from toolyard.records.runfile import HubState, RunDir
@@ -46,9 +46,7 @@ class Background:
 
     def run(self, *words: str) -> str:
         """Run a command to its end; what it said."""
-        done = subprocess.run(
-            toolyard(*words), env=self.env, capture_output=True, text=True, timeout=60, check=False
-        )
+        done = run_forked(toolyard(*words), env=self.env)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -98,7 +96,7 @@ def background(
                 yard.wait_settled()
             yield yard
         finally:
-            subprocess.run(toolyard("down"), env=yard.env, capture_output=True, check=False)
+            run_forked(toolyard("down"), env=yard.env)
 
 
 class EntryTalk(LineTalk):

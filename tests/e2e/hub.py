@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.fixtures.forking import Forked, run
 from tests.fixtures.ports import free_port
 from tests.fixtures.stub_run import recorded, stub_command
 from toolyard.records.directories import socket_path
@@ -72,9 +73,7 @@ class RunningHub:
 
     def run(self, *words: str, code: int = 0, stdin: str = "") -> str:
         """Run a command, which ends with this code; what it said on both streams."""
-        done = subprocess.run(
-            toolyard(*words), env=self.env, input=stdin, capture_output=True, text=True, timeout=60
-        )
+        done = run(toolyard(*words), env=self.env, said=stdin)
         assert done.returncode == code, (words, done)
         return done.stdout + done.stderr
 
@@ -152,10 +151,12 @@ def running_hub(
             yield h
         return
     config = () if servers is None else ("--config", _write_servers(home, servers))
-    command = toolyard("up", *config, "--port", str(free_port()), *flags)
+    command = [*within, *toolyard("up", *config, "--port", str(free_port()), *flags)]
+    # What says how Python starts is said to a Python that starts.
+    is_loaded = not within and not any(name.startswith("PYTHON") for name in env or ())
     with open(home / "hub.err", "w") as errors:
-        process = subprocess.Popen(
-            [*within, *command],
+        process = (Forked if is_loaded else subprocess.Popen)(
+            command,
             env={**environment(home), **(env or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

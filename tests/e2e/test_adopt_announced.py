@@ -8,21 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.fixtures.forking import run as run_forked
 from toolyard.announce import Announcements
 
 
 def toolyard(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run the command line in a folder, with a home of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "toolyard", *words],
-        cwd=folder,
-        env={**os.environ, "TOOLYARD_HOME": str(folder / "home")},
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=60,
-        check=False,
-    )
+    env = {**os.environ, "TOOLYARD_HOME": str(folder / "home")}
+    return run_forked([sys.executable, "-m", "toolyard", *words], env=env, cwd=folder)
 
 
 def announce_command(folder: Path) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ import pytest
 from tests.e2e.hub import RunningHub, new_home, running_hub, toolyard
 from tests.e2e.talk import Talk, listening, talking, text_of
 from tests.features.apps.variants import NAMES, Process, squatter, variants
+from tests.fixtures.forking import run as run_forked
 from tests.fixtures.ports import free_ports
 from tests.fixtures.stub_run import recorded
 
@@ -467,15 +467,7 @@ async def test_an_app_that_is_added_is_scanned_within_a_second_and_removed_likew
 
 
 def run(hub: RunningHub, *words: str, said: str = "", code: int = 0) -> str:
-    done = subprocess.run(
-        toolyard(*words),
-        env=hub.env,
-        input=said,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    done = run_forked(toolyard(*words), env=hub.env, said=said)
     assert done.returncode == code, done.stderr
     return done.stdout
 

@@ -21,6 +21,7 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 import toolyard as package
+from tests.fixtures.forking import run as run_forked
 from tests.fixtures.ports import free_port
 from toolyard.console.exits import Exit
 from toolyard.records.runfile import HubState, RunDir
@@ -46,9 +47,7 @@ def env() -> dict[str, str]:
 
 
 def toolyard(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*TOOLYARD, *words], env=env(), capture_output=True, text=True, timeout=60
-    )
+    return run_forked([*TOOLYARD, *words], env=env())
 
 
 def spawn(*words: str) -> subprocess.Popen[str]:

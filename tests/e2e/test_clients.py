@@ -62,8 +62,7 @@ def test_the_page_and_the_command_line_write_the_same_entry(hub: RunningHub) -> 
 
 def by_command(hub: RunningHub, *words: str) -> None:
     """Run a command line beside the hub."""
-    done = subprocess.run(toolyard(*words), env=hub.env, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
+    hub.run(*words)
 
 
 def test_a_client_that_is_disconnected_by_command_loses_what_it_opened(hub: RunningHub) -> None:

@@ -18,6 +18,7 @@ import pytest
 
 from tests.e2e.hub import RunningHub, environment, new_home, running_hub, toolyard
 from tests.e2e.talk import talking, text_of
+from tests.fixtures.forking import run as run_forked
 from tests.fixtures.ports import free_port
 from tests.fixtures.stub_run import STUB, recorded, running_http_stub
 
@@ -25,14 +26,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tell
 
 
 def run(home: Path, *words: str) -> tuple[int, str, str]:
-    done = subprocess.run(
-        toolyard(*words),
-        env=environment(home),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    done = run_forked(toolyard(*words), env=environment(home))
     return done.returncode, done.stdout, done.stderr
 
 

@@ -70,14 +70,8 @@ async def test_the_variables_of_a_profile_reach_programs_that_run_for_its_client
             rows = control(hub, "GET", "/api/v1/instances")[1]["instances"]
             assert sorted(row["profile"] for row in rows) == ["", "acme"]
             assert len({row["pid"] for row in rows}) == 2
-            shown = await asyncio.to_thread(
-                subprocess.run,
-                toolyard("status", "--instances"),
-                env=hub.env,
-                capture_output=True,
-                text=True,
-            )
-            assert "the profile acme" in shown.stdout
+            shown = await asyncio.to_thread(hub.run, "status", "--instances")
+            assert "the profile acme" in shown
 
 
 async def test_each_profile_with_variables_has_a_process_of_its_own_and_is_named() -> None:

@@ -11,9 +11,9 @@ from toolyard.core.placement import Run
 from toolyard.executors.local import Local, LocalPatience
 
 TIDY = """
-import signal, sys, time
+import os, signal, sys, time
 def leave(*_):
-    print("cleaned", flush=True)
+    os.write(1, b"cleaned\\n")  # the signal may have come while "ready" was printed
     sys.exit(5)
 signal.signal(signal.SIGTERM, leave)
 print("ready", flush=True)

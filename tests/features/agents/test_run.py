@@ -15,6 +15,7 @@ import pytest
 
 from tests.e2e.hub import RunningHub, new_home, running_hub, stdio_stub, toolyard
 from tests.e2e.test_profiles import ask
+from tests.fixtures.forking import run as run_forked
 
 SHOW = """
 import json, os, sys, urllib.request
@@ -53,10 +54,7 @@ def hub() -> Iterator[RunningHub]:
 
 
 def run(hub: RunningHub, *words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = toolyard("agent", "run", *words)
-    return subprocess.run(
-        command, env=hub.env, cwd=cwd, capture_output=True, text=True, check=False, timeout=60
-    )
+    return run_forked(toolyard("agent", "run", *words), env=hub.env, cwd=cwd)
 
 
 def test_an_agent_is_handed_its_servers_for_one_run(hub: RunningHub) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.hub import TOKEN, RunningHub, scripted, toolyard
+from tests.fixtures.forking import run as run_forked
 
 PATIENCE = 60.0
 Json = dict[str, Any]
@@ -94,12 +95,4 @@ def command(
     """Run our own program, in the home of a hub."""
     from tests.e2e.hub import environment
 
-    return subprocess.run(
-        toolyard(*words),
-        env={**environment(home), **(env or {})},
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        stdin=subprocess.DEVNULL,
-    )
+    return run_forked(toolyard(*words), env={**environment(home), **(env or {})}, cwd=cwd)

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 from tests.e2e.hub import PATIENCE, TOKEN, RunningHub, running_hub, toolyard
+from tests.fixtures.forking import Forked
+from tests.fixtures.forking import run as run_forked
 from tests.fixtures.issuer import Issuer, issuing
 
 NO_KEYRING = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
@@ -49,14 +51,12 @@ def command(hub: RunningHub, *words: str) -> list[str]:
 
 def run(hub: RunningHub, *words: str) -> subprocess.CompletedProcess[str]:
     env = {**hub.env, **NO_KEYRING}
-    return subprocess.run(
-        command(hub, *words), env=env, capture_output=True, text=True, timeout=PATIENCE
-    )
+    return run_forked(command(hub, *words), env=env)
 
 
 def log_in(hub: RunningHub) -> str:
     """Log in as a person does who opens the printed page; gives what the command said."""
-    with subprocess.Popen(
+    with Forked(
         command(hub, "auth", "login", "remote", "--no-browser"),
         env={**hub.env, **NO_KEYRING},
         stdout=subprocess.PIPE,
@@ -74,13 +74,7 @@ def log_in(hub: RunningHub) -> str:
 
 
 def call(hub: RunningHub, server: str = "remote") -> dict[str, Any]:
-    done = subprocess.run(
-        toolyard("--json", "call", server, "whoami"),
-        env=hub.env,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+    done = run_forked(toolyard("--json", "call", server, "whoami"), env=hub.env)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ import pytest
 
 from tests.e2e.hub import RunningHub, new_home, running_hub, toolyard
 from tests.features.packages.shop import Shop
+from tests.fixtures.forking import run as run_forked
 
 SERVERS = {
     "greeter": {"command": "npx", "args": ["-y", "hello"]},
@@ -49,9 +49,7 @@ def packages(hub: RunningHub) -> list[dict[str, Any]]:
 
 def say(hub: RunningHub, *words: str, ends: int = 0) -> str:
     """What a command says; also what it complains of."""
-    done = subprocess.run(
-        toolyard(*words), env=hub.env, capture_output=True, text=True, check=False, timeout=60
-    )
+    done = run_forked(toolyard(*words), env=hub.env)
     assert done.returncode == ends, done.stderr
     return done.stdout + done.stderr
 

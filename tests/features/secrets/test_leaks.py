@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 import json
 import secrets
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tests.e2e.hub import PATIENCE, RunningHub, new_home, running_hub, toolyard
+from tests.e2e.hub import RunningHub, new_home, running_hub, toolyard
+from tests.fixtures.forking import run as run_forked
 from tests.fixtures.ports import free_port
 
 CRASHING = """
@@ -81,9 +81,7 @@ def written(home: Path) -> dict[str, str]:
 def said(hub: RunningHub) -> dict[str, str]:
     out = {"status": json.dumps(hub.status(), ensure_ascii=False)}
     for words in (("status",), ("doctor",), ("logs", "crashing"), ("logs",)):
-        done = subprocess.run(
-            toolyard(*words), env=hub.env, capture_output=True, text=True, timeout=PATIENCE
-        )
+        done = run_forked(toolyard(*words), env=hub.env)
         out[" ".join(words)] = done.stdout + done.stderr
     return out
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.e2e.hub import environment, new_home, toolyard
+from tests.fixtures.forking import run as run_forked
 from tests.fixtures.postgres import SharedYard, postgres, shared_yard
 
 __all__ = ["postgres", "shared_yard"]
@@ -27,9 +27,7 @@ def run(shared_yard: SharedYard) -> Iterator[Run]:
         env = environment(home) | shared_yard.environment | {"TOOLYARD_KEY": "k" * 43}
 
         def run(*words: str) -> str:
-            done = subprocess.run(
-                toolyard(*words), env=env, capture_output=True, text=True, timeout=60, cwd=home
-            )
+            done = run_forked(toolyard(*words), env=env, cwd=home)
             assert done.returncode == 0, done.stderr
             return done.stdout
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.doors.doors import Doors, Json, mirrored, modern, open_doors
 from tests.e2e.hub import environment
+from tests.fixtures.forking import run as run_forked
 from tests.fixtures.hubs import names, order, sees, send, stub, two_hubs
 from tests.fixtures.ports import free_port
 from tests.fixtures.postgres import PostgresServer, SharedYard
@@ -146,7 +147,7 @@ def test_a_command_without_a_hub_orders_in_the_database(
 
     def run(*words: str) -> str:
         argv = [sys.executable, "-m", "toolyard", *words]
-        done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60)
+        done = run_forked(argv, env=env)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
