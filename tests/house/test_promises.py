@@ -113,6 +113,7 @@ def test_a_promise_is_judged_by_all_its_tests(tests: list[Ended], state: str, fi
     assert (row.state, row.figure) == (state, figure)
 
 
+@pytest.mark.slow
 def test_a_run_leaves_a_dated_report_for_people_and_programs(tmp_path: Path) -> None:
     words = ["scripts/proof.py", "--short", "C6", "-n", "0", "--reports", str(tmp_path)]
     done = subprocess.run(

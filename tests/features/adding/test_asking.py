@@ -12,8 +12,12 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from toolyard.core.install_links import vscode_link
 from toolyard.features.servers.store import ServersFile
+
+pytestmark = pytest.mark.slow
 
 SECRET = "fake-secret-of-nobody"
 PATIENCE = 60

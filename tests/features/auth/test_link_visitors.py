@@ -29,6 +29,8 @@ from tests.fixtures.people_issuer import PeopleIssuer, people_issuing
 from toolyard.features.auth.member_links import LINK_SECONDS, PURPOSE, Ticket
 from toolyard.wire.seal import Seal
 
+pytestmark = pytest.mark.slow
+
 TOOL = "remote__whoami"
 
 

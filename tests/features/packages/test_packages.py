@@ -28,6 +28,8 @@ from toolyard.links.opening import Connect, Opener
 from toolyard.links.patience import Patience
 from toolyard.wire.era import Era
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = Patience(probe=30.0, open=60.0)
 NPX, UVX, PIPX = ("npx", "-y", "hello"), ("uvx", "hello"), ("pipx", "run", "hello")
 DIES = "exit 3"

@@ -15,6 +15,8 @@ from tests.features.transfer.yards import WHOLE
 from toolyard.features.transfer.commands import LARGEST
 from toolyard.features.transfer.yaml_text import read_yaml, write_yaml
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def file(home: Path) -> Path:

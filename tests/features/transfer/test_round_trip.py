@@ -14,6 +14,8 @@ from tests.features.transfer.yards import WHOLE, Json, yard_in
 from tests.fixtures.postgres import PostgresServer
 from toolyard.features.transfer.yaml_text import read_yaml, write_yaml
 
+pytestmark = pytest.mark.slow
+
 ENGINES = ("files", "postgres")
 NAMES = st.sampled_from(["git", "a", "a-b", "x.y", "z1"])
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0$"), max_size=12)
