@@ -4,8 +4,9 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
-# The rooms by themselves. A room that a folder is named after must be here.
-QUICK := $(addprefix tests/,core doors features house links records wire) \
+# The rooms by themselves. A room that a folder is named after must be here. What holds for all the
+# code (tests/house) reads all of it, in each process: `make test` has it.
+QUICK := $(addprefix tests/,core doors features links records wire) \
   $(wildcard tests/test_*.py)
 # Whole files, in our own order: that of xdist, by their number of tests, puts the longest last.
 BY_FILE := --dist loadfile --no-loadscope-reorder

@@ -97,6 +97,7 @@ def hint(command: list[str], path: str, cwd: Path) -> str:
     return done.stderr.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_a_hint_names_the_command_as_it_can_be_typed(program: Path, tmp_path: Path) -> None:
     somewhere = "/usr/bin:/bin"
 
@@ -134,6 +135,7 @@ def test_real_uvx_starts_what_it_wrote_after_its_cache_was_cleaned(home: Path) -
     assert "Serve one MCP client" in subprocess.check_output(command, cwd=home, text=True)
 
 
+@pytest.mark.slow
 def test_an_entry_that_is_written_from_uvs_cache_outlives_it(
     cached: list[str], home: Path, tmp_path: Path
 ) -> None:
