@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from time import time
 from typing import Final, Literal
+
+from msgspec.json import Decoder
 
 from toolyard.records.database import Row
 from toolyard.records.durations import pack_durations
@@ -43,11 +46,19 @@ is read most often stands first, since SQLite reads a long row up to the column 
 
 _DONE: Final = "SELECT max(part) FROM call_groups"
 _NEXT: Final = "SELECT min(id), (SELECT max(id) FROM call_log) FROM call_log WHERE id >= ?"
-_CALLS: Final = (
-    "SELECT server, tool, agent, caller, outcome, id, at, ms, error,"
-    " arguments IS NOT NULL OR result IS NOT NULL"
-    " FROM call_log WHERE id >= ? AND id < ? ORDER BY id"
-)
+_ALIKE: Final = """
+SELECT server, tool, agent, caller, outcome, max(has_bodies), CAST({collect}(id - ?) AS TEXT),
+    CAST({collect}(at - ?) AS TEXT), CAST({collect}(ms) AS TEXT),
+    CAST({collect}(DISTINCT error) AS TEXT)
+FROM (
+    SELECT server, tool, agent, caller, outcome, id, at, ms, error,
+        CASE WHEN arguments IS NULL AND result IS NULL THEN 0 ELSE 1 END AS has_bodies
+    FROM call_log WHERE id >= ? ORDER BY id LIMIT ?
+) AS calls WHERE id < ? GROUP BY server, tool, agent, caller, outcome
+"""
+"""Calls that are alike come as one row of lists. Had each a row of its own, Python would let other
+threads run before it reads the next one, and those that answer clients would change places with
+this one for every call. The limit is never reached: it keeps SQLite from sorting whole bodies."""
 _INSERT: Final = (
     "INSERT INTO call_groups (part, server, tool, agent, caller, outcome, least_at, most_at,"
     " bodies, durations, texts, ids, moments)"
@@ -57,18 +68,23 @@ _REMOVE: Final = "DELETE FROM call_groups WHERE part >= ? AND part <= ?"
 _REMOVE_OLD: Final = "DELETE FROM call_groups WHERE part < (SELECT min(id) FROM call_log) / ?"
 _LATEST: Final = 2**32 - 1
 """The last second that a group can tell."""
+_read_ids: Final = Decoder(list[int]).decode
+_read_numbers: Final = Decoder(list[float]).decode
+_read_texts: Final = Decoder(list[str]).decode
 
 
 class CallGroups:
     """Groups complete parts of the calls, within transactions of whoever writes them."""
 
-    def __init__(self, part: int = PART, margin: int = 0) -> None:
+    def __init__(self, collect: str, part: int = PART, margin: int = 0) -> None:
         """Group nothing yet.
 
         Args:
+            collect: The engine's function that makes a JSON list of the values of a group.
             margin: Ids that a part must be behind the newest, where hubs write at a time.
         """
         self.part = part
+        self._alike = _ALIKE.format(collect=collect)
         self._margin = margin
 
     def add_next(self, run: Run) -> bool:
@@ -81,16 +97,29 @@ class CallGroups:
         part = first // self.part
         if (part + 1) * self.part > last - self._margin:
             return False
-        first = part * self.part
-        groups: dict[Row, _Group] = {}
-        for *names, id_, at, ms, error, has_bodies in run(_CALLS, (first, first + self.part)):
-            key = tuple(names)
-            if key not in groups:
-                groups[key] = _Group(key)
-            groups[key].add(id_ - first, at, ms, error, has_bodies)
-        for group in groups.values():
-            run(_INSERT, (part, *group.row()))
+        for row in self._read_alike(run, part * self.part):
+            run(_INSERT, (part, *row))
         return True
+
+    def _read_alike(self, run: Run, first: int) -> Iterator[Row]:
+        """Return all but the number of the part of each group in one, by its first id."""
+        # Moments are told from now on, since SQLite writes 15 digits of a number.
+        now, part = int(time()), self.part
+        found = run(self._alike, (first, now, first, part, first + part))
+        for *names, has_bodies, ids, moments, durations, errors in found:
+            since = _read_numbers(moments)
+            timings = sorted(zip(since, _read_numbers(durations), strict=True))
+            began = [now + moment for moment, _ in timings]
+            yield (
+                *names,
+                began[0],
+                began[-1],
+                has_bodies,
+                pack_durations(ms for _, ms in timings),
+                _searchable(names, _read_texts(errors)),
+                _pack("H", sorted(_read_ids(ids))),
+                _pack("I", [min(max(int(at), 0), _LATEST) for at in began]),
+            )
 
     def forget(self, run: Run, span: RowSpan) -> None:
         """Remove the groups of parts of which calls are forgotten."""
@@ -99,47 +128,12 @@ class CallGroups:
         run(_REMOVE_OLD, (self.part,))
 
 
-class _Group:
-    """Calls of one part that are alike, while they are put together."""
-
-    __slots__ = ("bodies", "ids", "names", "texts", "timings")
-
-    def __init__(self, names: Row) -> None:
-        self.names = names
-        self.ids: list[int] = []
-        self.timings: list[tuple[float, float]] = []
-        self.texts: set[str] = set()
-        """Errors; empty for calls without one."""
-        self.bodies = False
-
-    def add(self, id_: int, at: float, ms: float, error: str, has_bodies: bool) -> None:
-        """Add a call, by its place in the part."""
-        self.ids.append(id_)
-        self.timings.append((at, ms))
-        self.texts.add(error)
-        self.bodies = self.bodies or has_bodies
-
-    def row(self) -> Row:
-        """Return all but the number of the part."""
-        self.timings.sort()
-        moments = [min(max(int(at), 0), _LATEST) for at, _ in self.timings]
-        return (
-            *self.names,
-            self.timings[0][0],
-            self.timings[-1][0],
-            int(self.bodies),
-            pack_durations(ms for _, ms in self.timings),
-            self._searchable(),
-            _pack("H", self.ids),
-            _pack("I", moments),
-        )
-
-    def _searchable(self) -> str | None:
-        """Return the texts of all calls as they are searched; None if they are too long."""
-        *names, _outcome = self.names
-        length = sum(len(error) for error in self.texts)
-        texts = "\n".join(group_text(names, error) for error in sorted(self.texts))
-        return texts if length <= TEXTS_LENGTH else None
+def _searchable(names: Sequence[str], errors: Sequence[str]) -> str | None:
+    """Return the texts of all calls of a group as they are searched; None if they are too long."""
+    *texts, _outcome = names
+    length = sum(len(error) for error in errors)
+    searchable = "\n".join(group_text(texts, error) for error in sorted(errors))
+    return searchable if length <= TEXTS_LENGTH else None
 
 
 def group_text(names: Sequence[str], error: str = "") -> str:

@@ -129,7 +129,7 @@ class SqliteCalls:
         self._database = database
         self._chain = chain
         self.part = part
-        self._groups = CallGroups(part)
+        self._groups = CallGroups("json_group_array", part)
         self._has_more = False
         """True if another part may be complete."""
         self._given_bytes = self._taken_bytes = 0

@@ -24,7 +24,7 @@ from toolyard.records.files import locked
 log = logging.getLogger(__name__)
 
 BATCH: Final = 500
-AT_ONCE: Final = (250, 25, 1)
+AT_ONCE: Final = (1000, 100, 10, 1)
 """Rows that one statement inserts. SQLite lets go of the interpreter's lock for each statement, and
 to get it back from a busy loop takes longer than the row."""
 WAITING: Final = 50_000

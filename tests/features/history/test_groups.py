@@ -268,3 +268,43 @@ async def test_groups_go_with_the_calls_that_are_forgotten(parted: CallRows) -> 
     assert total.calls <= 320
     ((first,),) = parted.read("SELECT min(part) FROM call_groups")
     assert first is None or first >= 7
+
+
+def insert_call(database: Database, at: float, server: str = "server") -> None:
+    """Write a call as it is kept."""
+    database.write(
+        "INSERT INTO call_log (at, agent, caller, server, tool, ms, asked, answered, outcome,"
+        " error) VALUES (?, 'agent', '', ?, 'tool', 1, 2, 3, 'ok', '')",
+        (at, server),
+    )
+
+
+def test_a_part_is_read_as_few_rows(database: Database) -> None:
+    # Python lets other threads run at each row that SQLite gives it: were every call a row, the
+    # thread that answers clients would change places with the one that writes for every call.
+    for number in range(2 * PART):
+        insert_call(database, time.time(), f"server {number % 3}")
+    read: list[Row] = []
+
+    def run(sql: str, values: Sequence[Any]) -> list[Row]:
+        rows = database.read(sql, values)
+        read.extend(rows)
+        return rows
+
+    assert call_groups.CallGroups("json_group_array", PART).add_next(run)
+    ((groups,),) = database.read("SELECT count(*) FROM call_groups")
+    assert groups == 3
+    assert len(read) == groups + 2  # what is done, what is next, and the groups
+
+
+@pytest.mark.parametrize("ago", [0.0, 1e-6, 0.999999, 3.0e6 + 0.999999])
+def test_a_group_has_the_very_moments_of_its_calls(database: Database, ago: float) -> None:
+    began = int(time.time()) - ago
+    moments = [began, began + 2.5e-7, began + 1, began + 2]
+    for at in moments:
+        insert_call(database, at)
+
+    assert call_groups.CallGroups("json_group_array", 4).add_next(database.read)
+    ((least, most, packed),) = database.read("SELECT least_at, most_at, moments FROM call_groups")
+    assert (least, most) == (moments[0], moments[2])
+    assert list(call_groups.read_moments(packed)) == [int(at) for at in moments[:3]]

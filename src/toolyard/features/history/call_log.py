@@ -27,7 +27,7 @@ from toolyard.relay.calls import Origin
 from toolyard.relay.questions import Wait
 from toolyard.wire.jsonrpc import Message
 
-BATCH: Final = 1000
+BATCH: Final = 4000
 BATCH_SECONDS: Final = 1.0
 """Seconds that a crash may cost; each batch costs a transaction, however small it is."""
 BATCH_BYTES: Final = 4 * 1024 * 1024

@@ -103,7 +103,7 @@ class SharedCalls:
         self._database, self._replica, self._chain = database, replica, chain
         self.part = part
         # A hub of an older version may write the ids it took a while later.
-        self._groups = CallGroups(part, margin=part)
+        self._groups = CallGroups("json_agg", part, margin=part)
         # One to write and one for questions: neither may keep orders waiting.
         self._connections = Connections(database.connections.address, most=2)
         self._outbox = Outbox[_Work](self._carry_out, self._refuse)
