@@ -69,7 +69,7 @@ class CallRule:
     reason: str = ""
     """The sentence that the person reads."""
     wait: int = ASK_SECONDS
-    """Seconds that the person has."""
+    """Seconds to wait for the answer."""
     fault: str = ""
     """The reason why it cannot be read: then it refuses all that it may be about."""
     written: str = ""

@@ -70,7 +70,7 @@ class AddCommand(click.Command):
 @click.option("--image", metavar="IMAGE", help="The image it runs in, on that executor.")
 @click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="For a call.")
 @click.option("--project", metavar="DIR", help="Offer it to clients that run in this folder only.")
-@click.option("--disabled", is_flag=True, help="Write it down without using it.")
+@click.option("--disabled", is_flag=True, help="Add it without using it yet.")
 @click.option("--force", is_flag=True, help="Replace the server of that name.")
 @click.option(
     "--value", "values", multiple=True, metavar="K=V", help="A value that a link or bundle needs."

@@ -109,11 +109,11 @@ def unset_command(context: CliContext, agent: str, executor: str) -> None:
 @agent_command.command("add")
 @click.argument("agent")
 @click.option("--transport", multiple=True, required=True, metavar="T", help="What it takes.")
-@click.option("--title", default="", metavar="TEXT", help="What people call it.")
+@click.option("--title", default="", metavar="TEXT", help="Its display name.")
 @json_option
 @click.pass_obj
 def add_command(context: CliContext, agent: str, transport: Sequence[str], title: str) -> None:
-    """Define an agent: the transports it takes, the best first.
+    """Define an agent and the transports it supports, best first.
 
     Transports are stdio, http, sse and streamable_http.
 

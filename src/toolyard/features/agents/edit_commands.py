@@ -37,7 +37,7 @@ def enable_command(context: CliContext, agent: str) -> None:
 @json_option
 @click.pass_obj
 def disable_command(context: CliContext, agent: str) -> None:
-    """Give an agent nothing, and keep its list."""
+    """Stop giving an agent servers, and keep its list."""
     import msgspec
 
     saved = _edit(context, agent, lambda config: msgspec.structs.replace(config, enabled=False))
@@ -54,8 +54,8 @@ def set_command(context: CliContext, agent: str, file: str, executor: str) -> No
     """Write the whole list of an agent from a file, or from stdin with -.
 
     The file holds {"enabled": true, "servers": {…}}, or mcpServers as in a client's own file. With
-    --executor it holds what differs there: servers that are added or replaced, null for one that
-    is left out.
+    --executor it holds only the differences there: servers to add or replace, and null for each one
+    to leave out.
 
     \b
     toolyard agent set codex codex.json
@@ -92,7 +92,7 @@ def add_server_command(
     """Put a server on an agent's list.
 
     Give a command after --, an address with --url, or a server of the yard with --server. The first
-    server of an agent also switches its list on.
+    server of an agent also turns its list on.
 
     \b
     toolyard agent add-server codex git --server git

@@ -24,7 +24,7 @@ TITLES = ("server", "transport", "mode", "through", "endpoint")
 def resolve_command(context: CliContext, agent: str, executor: str, session: str) -> None:
     """Show the servers that a run of an agent gets, and those it does not.
 
-    Secrets are shown as the references that stand for them.
+    Secrets appear as references, never as values.
 
     \b
     toolyard agent resolve codex
@@ -62,13 +62,13 @@ def why_command(context: CliContext, agent: str, name: str, executor: str) -> No
 @click.command("render")
 @agent_argument
 @click.option("--executor", required=True, metavar="EXECUTOR", help="The cluster it runs in.")
-@click.option("--native", is_flag=True, help="As sidecars of clusters since 1.29.")
+@click.option("--native", is_flag=True, help="Use native sidecars (Kubernetes 1.29 and later).")
 @json_option
 @click.pass_obj
 def render_command(context: CliContext, agent: str, executor: str, native: bool) -> None:
     """Write the manifests of an agent's servers: sidecars for its pod, and what is shared.
 
-    Servers need a port for that; see docs/reference/executors/kubernetes.md.
+    Servers need a port for this; see docs/reference/executors/kubernetes.md.
 
     \b
     toolyard agent render codex --executor cluster

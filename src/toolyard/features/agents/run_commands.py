@@ -31,7 +31,7 @@ TOKEN = "TOOLYARD_TOKEN"  # noqa: S105 - the name of a variable
 @click.command("run", context_settings={"ignore_unknown_options": True})
 @agent_argument
 @executor_option
-@click.option("--dry-run", is_flag=True, help="Show what it would be handed, and start nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what the agent would get, and start nothing.")
 @json_option
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND...")
 @click.pass_obj
@@ -40,8 +40,8 @@ def run_command(
 ) -> None:
     """Start an agent with exactly the servers that are resolved for it.
 
-    They are handed over by a flag, a variable or the project's file, whatever the client has,
-    from a folder that is gone afterwards; the client's own files are not touched.
+    The client gets them by a flag, a variable or a project file, whichever it supports. Its own
+    files stay as they are, and nothing is left behind afterwards.
 
     \b
     toolyard agent run codex -- codex exec "what changed today?"

@@ -19,7 +19,7 @@ FEATURE: Final = Feature(
         ),
         CliCommand(
             "approve",
-            "Approve what a server offers now, or only some of it, or one call that waits.",
+            "Approve what a server offers, a part of it, or one waiting call.",
             Heading.SERVERS,
             "commands:approve_command",
         ),

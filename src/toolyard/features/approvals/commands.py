@@ -47,9 +47,9 @@ def verify_command(
 ) -> None:
     """Start or reach servers and see what they really offer.
 
-    Shows how that differs from what is on file. A definition of the catalog need not be in the
-    yard: it is started, asked and ended. Ends with 1 if one of them failed, for whatever reason.
-    Starts a hub in the background if none is running.
+    Shows how that differs from what is on file. A definition from the catalog need not be in the
+    yard: it is started, asked and stopped. Exits with 1 if any of them failed. Starts a hub in the
+    background if none is running.
     """
     from toolyard.features.approvals.showing import show_failed, show_verified
 
@@ -138,9 +138,11 @@ def _say_progress(
 @click.option("--resource", "resources", multiple=True, metavar="URI", help="This resource.")
 @click.option("--template", "templates", multiple=True, metavar="TEMPLATE", help="This template.")
 @click.option("--instructions", is_flag=True, help="The instructions it gives to models.")
-@click.option("--any-text", is_flag=True, help="Also if descriptions and titles change again.")
-@click.option("--call", metavar="ID", help="Say yes to this call, which a rule has wait.")
-@click.option("--refuse", is_flag=True, help="Say no to it.")
+@click.option(
+    "--any-text", is_flag=True, help="Keep approving when descriptions and titles change."
+)
+@click.option("--call", metavar="ID", help="Allow this call, which a rule is holding.")
+@click.option("--refuse", is_flag=True, help="Refuse it instead.")
 @click.option("--dry-run", is_flag=True, help="Show the differences, and approve nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @json_option
@@ -155,11 +157,11 @@ def approve_command(
     yes: bool,
     **parts: Any,
 ) -> None:
-    """Approve what a server offers now, or only some of it, or one call that waits.
+    """Approve what a server offers, a part of it, or one waiting call.
 
-    Shows the differences and asks. Without a tool or an option that names something, the way it is
-    started is approved too. With --any-text, which is for servers that word the same tool
-    differently at every start, names, arguments and schemas still count.
+    Shows the differences and asks. Unless you name tools or other parts, this also approves how the
+    server is started. --any-text is for servers that word the same tool differently at every start;
+    names, arguments and schemas still count.
 
     Without a name it lists the calls that wait for a yes (see 'toolyard rule').
 

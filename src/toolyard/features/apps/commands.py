@@ -31,9 +31,9 @@ def app_command() -> None:
 @click.option(
     "--variant", "variants", multiple=True, required=True, metavar="NAME=PORT", help="A variant."
 )
-@click.option("--match", metavar="TEXT", help="Part of what its MCP server calls itself.")
+@click.option("--match", metavar="TEXT", help="Part of the name that its MCP server gives.")
 @click.option("--path", default="/mcp", show_default=True, help="The path of its MCP server.")
-@click.option("--title", metavar="TEXT", help="What people call the app.")
+@click.option("--title", metavar="TEXT", help="Its display name.")
 @click.option("--force", is_flag=True, help="Replace your app of that name.")
 @json_option
 @click.pass_obj
@@ -70,7 +70,7 @@ def add_command(
 def list_command(context: CliContext) -> None:
     """List the apps and their variants.
 
-    Asks the hub if one is running; else says what is defined.
+    Asks the hub if one is running; otherwise shows the definitions.
     """
     from toolyard.features.apps.operations import list_apps
     from toolyard.operation import NoInput
@@ -87,7 +87,7 @@ def list_command(context: CliContext) -> None:
 @json_option
 @click.pass_obj
 def remove_command(context: CliContext, name: str) -> None:
-    """Take away the definition of an app."""
+    """Remove the definition of an app."""
     from toolyard.features.apps.operations import AppName, remove_app
 
     context.run(remove_app, AppName(name))

@@ -15,7 +15,7 @@ FEATURE: Final = Feature(
     commands=(
         CliCommand(
             "auth",
-            "Log in to remote servers, and show your logins and those of a team.",
+            "Log in to remote servers, and show your logins and your team's.",
             Heading.ACCESS,
             "commands:auth_command",
         ),

@@ -34,7 +34,7 @@ STATES = {
 @click.group("auth")
 @json_option
 def auth_command() -> None:
-    """Log in to remote servers, and show your logins and those of a team."""
+    """Log in to remote servers, and show your logins and your team's."""
 
 
 @auth_command.command("login")

@@ -69,7 +69,9 @@ def list_command(context: CliContext, category: str, added: bool) -> None:
 @catalog_command.command("search")
 @click.argument("words", nargs=-1, required=True)
 @click.option("--registry", metavar="URL", help="Search what is published there instead.")
-@click.option("--limit", type=click.IntRange(1, 100), default=30, help="At most so many.")
+@click.option(
+    "--limit", type=click.IntRange(1, 100), default=30, metavar="N", help="Show at most N."
+)
 @json_option
 @click.pass_obj
 def search_command(
@@ -158,12 +160,12 @@ def remove_command(context: CliContext, name: str, definition: bool) -> None:
 @catalog_command.command("import")
 @click.argument("name")
 @click.option("--registry", required=True, metavar="URL", help="Where it is published.")
-@click.option("--version", default="latest", metavar="V", help="Which version; else the latest.")
+@click.option("--version", default="latest", metavar="V", help="The version (default: the latest).")
 @click.option("--as", "alias", default="", metavar="NAME", help="What to call it here.")
 @json_option
 @click.pass_obj
 def import_command(context: CliContext, name: str, registry: str, version: str, alias: str) -> None:
-    """Take over a definition that a registry publishes; nothing is started."""
+    """Import a definition from a registry; nothing is started."""
     from toolyard.features.catalog.operations import import_definition
     from toolyard.features.catalog.rows import ImportPublished
 
@@ -181,7 +183,7 @@ def import_command(context: CliContext, name: str, registry: str, version: str, 
 def validate_command(context: CliContext, paths: Sequence[Path], strict: bool) -> None:
     """Check definitions: files, folders, or all of the catalog.
 
-    Ends with 1 if one cannot be used, or with --strict if there is advice on one.
+    Exits with 1 if a definition cannot be used or, with --strict, if there is advice about one.
     """
     from toolyard.features.catalog.validation import check, gather, summarise_check
 

@@ -104,7 +104,9 @@ def _show(context: CliContext, rows: list[JsonObject]) -> None:
 @click.command("connect")
 @_choice
 @project_option
-@click.option("--http", is_flag=True, help="By address, with a token of its own, not by command.")
+@click.option(
+    "--http", is_flag=True, help="Connect by address, with a token of its own, not by command."
+)
 @click.option("--agent", default="", metavar="NAME", help="Connect it as this agent.")
 @click.option("--profile", default="", metavar="NAME", help="Show it what this profile selects.")
 @click.option("--hub", default="", metavar="URL", help="The hub of your team; see toolyard login.")

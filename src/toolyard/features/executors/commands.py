@@ -86,7 +86,7 @@ def add_command(
 @json_option
 @click.pass_obj
 def list_command(context: CliContext) -> None:
-    """List the places that were named."""
+    """List the places."""
     from toolyard.features.executors.operations import list_executors
     from toolyard.operation import NoInput
 
@@ -103,7 +103,7 @@ def list_command(context: CliContext) -> None:
 
 @executor_command.command("test")
 @click.argument("name")
-@click.option("--image", default="", metavar="NAME", help="In this image; it needs a shell.")
+@click.option("--image", default="", metavar="NAME", help="Test in this image; it needs a shell.")
 @json_option
 @click.pass_obj
 def test_command(context: CliContext, name: str, image: str) -> None:
@@ -126,7 +126,7 @@ def test_command(context: CliContext, name: str, image: str) -> None:
 @json_option
 @click.pass_obj
 def remove_command(context: CliContext, name: str) -> None:
-    """Forget a place; servers that are to run there fail from then on."""
+    """Remove a place; servers assigned to it fail from then on."""
     from toolyard.features.executors.operations import ExecutorName, remove_executor
 
     context.start_hub().run(remove_executor, ExecutorName(name))

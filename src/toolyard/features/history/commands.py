@@ -30,16 +30,24 @@ STATS_TITLES = ("server", "tool", "calls", "errors", "rate", "p50 ms", "p95 ms")
 
 @click.group("history", invoke_without_command=True)
 @click.option(
-    "--server", default="", metavar="NAME", shell_complete=complete_servers, help="Of this server."
+    "--server",
+    default="",
+    metavar="NAME",
+    shell_complete=complete_servers,
+    help="Only calls of this server.",
 )
-@click.option("--tool", default="", metavar="NAME", help="Of this tool.")
-@click.option("--agent", default="", metavar="NAME", help="Of the client that calls itself so.")
-@click.option("--caller", default="", metavar="NAME", help="Made with the token of this name.")
-@click.option("--text", default="", metavar="TEXT", help="With this text in it.")
+@click.option("--tool", default="", metavar="NAME", help="Only calls of this tool.")
+@click.option(
+    "--agent", default="", metavar="NAME", help="Only calls of the client that gives this name."
+)
+@click.option(
+    "--caller", default="", metavar="NAME", help="Only calls made with the token of this name."
+)
+@click.option("--text", default="", metavar="TEXT", help="Only calls that contain this text.")
 @click.option("--failed", is_flag=True, help="Only calls that ended with an error.")
 @click.option("--since", default="", metavar="AGO", help="Since 30m, 1h, 2d ago, or a time.")
-@click.option("--before", type=click.IntRange(1), metavar="ID", help="Older than this call.")
-@click.option("--limit", type=click.IntRange(1, 1000), metavar="N", help="At most so many.")
+@click.option("--before", type=click.IntRange(1), metavar="ID", help="Only calls before this one.")
+@click.option("--limit", type=click.IntRange(1, 1000), metavar="N", help="Show at most N.")
 @click.option("--stats", is_flag=True, help="Counts and durations instead of single calls.")
 @json_option
 @click.pass_context
@@ -61,7 +69,7 @@ def history_command(ctx: click.Context, /, stats: bool, **filters: Any) -> None:
 @json_option
 @click.pass_obj
 def show_command(context: CliContext, id_: int) -> None:
-    """Show one call with all that was kept of it."""
+    """Show everything that was kept of one call."""
     whole = _get(context, id_)
     context.terminal.answer(whole, lambda: _describe(context, whole))
 
@@ -85,12 +93,16 @@ def replay_command(context: CliContext, id_: int) -> None:
 
 
 @history_command.command("orders")
-@click.option("--by", default="", metavar="NAME", help="Given with the token of this name.")
-@click.option("--kind", default="", metavar="KIND", help="About this kind of record.")
-@click.option("--key", default="", metavar="NAME", help="About the record of this name.")
+@click.option(
+    "--by", default="", metavar="NAME", help="Only orders given with the token of this name."
+)
+@click.option("--kind", default="", metavar="KIND", help="Only orders about this kind of record.")
+@click.option(
+    "--key", default="", metavar="NAME", help="Only orders about the record of this name."
+)
 @click.option("--since", default="", metavar="AGO", help="Since 30m, 1h, 2d ago, or a time.")
-@click.option("--before", type=click.IntRange(1), metavar="ID", help="Older than this order.")
-@click.option("--limit", type=click.IntRange(1, 1000), metavar="N", help="At most so many.")
+@click.option("--before", type=click.IntRange(1), metavar="ID", help="Only orders before this one.")
+@click.option("--limit", type=click.IntRange(1, 1000), metavar="N", help="Show at most N.")
 @json_option
 @click.pass_obj
 def orders_command(
@@ -116,7 +128,7 @@ def orders_command(
 def check_command(context: CliContext) -> None:
     """Prove that no call and no order was altered, removed or inserted.
 
-    Each that was is named, and the exit code is 1.
+    Names each one that was, and exits with 1.
     """
     from toolyard.features.history.operations import check_history
     from toolyard.operation import NoInput
@@ -136,8 +148,8 @@ def check_command(context: CliContext) -> None:
     "or https address, or - for the terminal.",
 )
 @click.option("--since", default="", metavar="AGO", help="Since 30m, 1h, 2d ago, or a time.")
-@click.option("--calls", "only", flag_value="calls", help="Calls alone.")
-@click.option("--orders", "only", flag_value="orders", help="Orders alone.")
+@click.option("--calls", "only", flag_value="calls", help="Only calls.")
+@click.option("--orders", "only", flag_value="orders", help="Only orders.")
 @click.pass_obj
 def export_command(context: CliContext, to: str, since: str, only: str | None) -> None:
     """Write calls and orders as lines of JSON, newest first.

@@ -14,7 +14,10 @@ FEATURE: Final = Feature(
     commands=(
         CliCommand("up", "Start the hub.", Heading.HUB, "life_commands:up_command"),
         CliCommand(
-            "down", "Stop the hub and all it started.", Heading.HUB, "life_commands:down_command"
+            "down",
+            "Stop the hub and everything it started.",
+            Heading.HUB,
+            "life_commands:down_command",
         ),
         CliCommand(
             "restart",

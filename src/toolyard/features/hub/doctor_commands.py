@@ -55,18 +55,18 @@ class Finding:
     help="Put back a copy of the database: the newest, or that of a day.",
 )
 @click.option("--copies", is_flag=True, help="Show the days of which there are copies.")
-@click.option("--anew", is_flag=True, help="Put nothing back; what is there now counts.")
+@click.option("--anew", is_flag=True, help="Restore nothing, and accept what is there now.")
 @config_option
 @json_option
 @click.pass_obj
 def doctor_command(context: CliContext, copy: str | None, copies: bool, anew: bool) -> None:
     """Say what is wrong and what to do.
 
-    Ends with 1 if anything is. Works with and without a running hub.
+    Exits with 1 if anything is wrong. Works with and without a running hub.
 
-    The hub keeps in its database what you approved, the lists of agents, policies and past calls,
-    with a copy of each of the last seven days on which it ran. --restore puts one back and keeps
-    what is there now aside; a hub that is running is restarted.
+    The hub's database holds what you approved, the lists of agents, policies and past calls. The
+    hub keeps a copy for each of the last seven days on which it ran. --restore puts a copy back,
+    keeps the present database aside, and restarts a running hub.
 
     \b
     toolyard doctor --restore

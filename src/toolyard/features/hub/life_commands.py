@@ -64,7 +64,7 @@ _FLAGS = (
     setting_option(
         "frozen", "--frozen", "Hold all that differs from the lock file.", "", flag_value="on"
     ),
-    setting_option("lock_file", "--lock", "The lock file; else ./toolyard.lock.", "FILE"),
+    setting_option("lock_file", "--lock", "The lock file (default: ./toolyard.lock).", "FILE"),
     setting_option("log_level", "--log-level", "Lowest level to log.", "debug|info|warning|error"),
 )
 
@@ -108,7 +108,7 @@ def up_command(context: CliContext, detach: bool) -> None:
 @json_option
 @click.pass_obj
 def down_command(context: CliContext) -> None:
-    """Stop the hub and all it started."""
+    """Stop the hub and everything it started."""
     state = stop_running(context)
     if state is None:
         raise CommandError("no hub is running", "there is nothing to stop", Exit.NO_HUB)

@@ -23,7 +23,7 @@ BLOCK = 256 * 1024
 
 @click.command("logs")
 @click.argument("name", default="", shell_complete=complete_servers)
-@click.option("-f", "--follow", is_flag=True, help="Go on as more is written.")
+@click.option("-f", "--follow", is_flag=True, help="Keep printing what is written.")
 @click.option(
     "-n", "--lines", type=click.IntRange(0), default=LINES, show_default=True, metavar="N"
 )

@@ -15,7 +15,7 @@ FEATURE: Final = Feature(
     commands=(
         CliCommand(
             "interceptor",
-            "Check or change calls of tools on their way.",
+            "Check or change tool calls on their way.",
             Heading.TOOLS,
             "commands:interceptor_command",
         ),

@@ -21,7 +21,7 @@ TITLES = ("interceptor", "does", "tools", "failure", "trouble")
 @click.group("interceptor")
 @json_option
 def interceptor_command() -> None:
-    """Check or change calls of tools on their way.
+    """Check or change tool calls on their way.
 
     Two come with the hub: one masks secrets and personal data in results, one hides, fixes,
     defaults or renames arguments. Others are programs or HTTP endpoints of your own.
@@ -49,26 +49,32 @@ def list_command(context: CliContext) -> None:
     multiple=True,
     required=True,
     metavar="PATTERN",
-    help="The tools it is for, as in a profile; after ! it is not for them.",
+    help="The tools it applies to, as in a profile; a leading ! excludes them.",
 )
 @click.option("--mask", metavar="KINDS", help="Mask these kinds, or 'all', in results.")
 @click.option("--fix", multiple=True, metavar="ARG=VALUE", help="Hide an argument; send VALUE.")
 @click.option("--hide", multiple=True, metavar="ARG", help="Hide an argument; send nothing.")
 @click.option("--default", multiple=True, metavar="ARG=VALUE", help="Send VALUE if none is given.")
-@click.option("--rename", multiple=True, metavar="ARG=NAME", help="Call an argument otherwise.")
-@click.option("--override", is_flag=True, help="Ignore hidden arguments of callers; no refusal.")
+@click.option("--rename", multiple=True, metavar="ARG=NAME", help="Rename an argument.")
+@click.option(
+    "--override",
+    is_flag=True,
+    help="Ignore hidden arguments that callers send, instead of refusing.",
+)
 @click.option("--url", help="An HTTP endpoint of your own.")
 @click.option("-H", "--header", multiple=True, metavar="K=V", help="A header for the endpoint.")
 @click.option("-e", "--env", multiple=True, metavar="K=V", help="A variable for the program.")
 @click.option("--type", "kind", type=click.Choice(["validation", "mutation"]))
 @click.option("--phase", type=click.Choice(["request", "response", "both"]))
 @click.option(
-    "--failure", type=click.Choice(["closed", "open"]), help="If it fails: refuse, or go on."
+    "--failure",
+    type=click.Choice(["closed", "open"]),
+    help="If it fails: refuse the call, or let it pass.",
 )
 @click.option("--seconds", type=float, help="The time for one invocation (5).")
-@click.option("--largest", type=int, metavar="BYTES", help="What it is given at most (1 MiB).")
-@click.option("--priority", type=int, help="Mutations of a lower one come first (0).")
-@click.option("--audit", is_flag=True, help="Ask it, and go by nothing that it says.")
+@click.option("--largest", type=int, metavar="BYTES", help="The most it is given (1 MiB).")
+@click.option("--priority", type=int, help="Lower priorities mutate first (0).")
+@click.option("--audit", is_flag=True, help="Record what it says, and act on none of it.")
 @config_option
 @json_option
 @click.pass_obj
@@ -84,7 +90,7 @@ def add_command(
     audit: bool,
     **more: Any,
 ) -> None:
-    """Add an interceptor, or write it anew.
+    """Add an interceptor, or replace one.
 
     VALUE is JSON, or a text. A program follows after --; it is started without a shell.
 

@@ -57,8 +57,8 @@ class SizeType(click.ParamType[int]):
 def limit_command() -> None:
     """Limit calls, bytes and running servers.
 
-    A limit counts everything it is about together. Where you write '*' for a member, token, agent,
-    server or tool, each of them has a count of its own.
+    A limit counts everything that matches it together. With '*' for a member, token, agent, server
+    or tool, each one has a count of its own.
     """
 
 
@@ -83,7 +83,7 @@ def limit_command() -> None:
 @json_option
 @click.pass_obj
 def set_command(context: CliContext, /, name: str, size: int, per: float, **said: Any) -> None:
-    """Set a limit, in place of any of that name.
+    """Set a limit, replacing any of that name.
 
     \b
     toolyard limit set fair --member '*' --calls 600 --per 1h

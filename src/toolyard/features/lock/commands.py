@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command("lock")
-@click.option("--check", is_flag=True, help="Write nothing; say what differs, and end with 1.")
+@click.option("--check", is_flag=True, help="Write nothing; say what differs, and exit with 1.")
 @click.option(
     "--file",
     "path",
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 def lock_command(context: CliContext, check: bool, path: Path) -> None:
     """Write the lock file of a team, or check it.
 
-    It holds hashes of how each server is started, of its tools, prompts and templates of resources,
-    and of its instructions. Starts a hub in the background if none is running.
+    It holds hashes of how each server is started, and of its tools, prompts, resource templates and
+    instructions. Starts a hub in the background if none is running.
     """
     from toolyard.features.lock.operations import get_lock
     from toolyard.features.servers.operations import list_servers

@@ -19,8 +19,8 @@ TITLES = ("server", "tool", "tier")
 def mark_command() -> None:
     """Say whether a tool reads, writes or destroys.
 
-    What you say counts more than what the server says of the tool. Tokens and admissions with
-    --tier go by it.
+    Your mark overrides what the server says about the tool. Tokens and admissions with --tier go by
+    it.
     """
 
 
@@ -51,7 +51,7 @@ def set_command(context: CliContext, server: str, tool: str, tier: str) -> None:
 @json_option
 @click.pass_obj
 def remove_command(context: CliContext, server: str, tool: str) -> None:
-    """Remove the mark of a tool: it is again what its server says."""
+    """Remove the mark of a tool; what its server says counts again."""
     from toolyard.features.marks.operations import MarkTool, mark_tool
 
     answer = context.run(mark_tool, MarkTool(server, tool))

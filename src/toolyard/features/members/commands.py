@@ -60,9 +60,9 @@ def show_command(context: CliContext, name: str) -> None:
 
 @member_command.command("set")
 @click.argument("name")
-@click.option("--role", type=click.Choice(["keeper", "member"]), help="Keepers may order.")
-@click.option("--disable/--enable", default=None, help="Let them in no longer, or again.")
-@click.option("--group", "groups", multiple=True, help="Their groups, in place of those before.")
+@click.option("--role", type=click.Choice(["keeper", "member"]), help="Keepers may give orders.")
+@click.option("--disable/--enable", default=None, help="Keep them out, or let them in again.")
+@click.option("--group", "groups", multiple=True, help="Their groups, replacing the present ones.")
 @json_option
 @click.pass_obj
 def set_command(
@@ -74,9 +74,9 @@ def set_command(
 ) -> None:
     """Change the role or the groups of a member, or disable them.
 
-    What a disabled member has opened ends at once, on every replica. A keeper uses the control
-    API with a token that has the scope toolyard:order. Groups are yours to say for those who log
-    in with the hub itself; for others their issuer does.
+    What a disabled member has opened ends at once, on every replica. A keeper uses the control API
+    with a token that has the scope toolyard:order. You set the groups of those who log in with the
+    hub itself; for others, their issuer does.
 
     \b
     toolyard member set ann@example.com --role keeper
@@ -114,7 +114,7 @@ def remove_command(context: CliContext, name: str) -> None:
 
 @member_command.command("invite")
 @click.argument("email")
-@click.option("--role", type=click.Choice(["keeper", "member"]), help="Keepers may order.")
+@click.option("--role", type=click.Choice(["keeper", "member"]), help="Keepers may give orders.")
 @click.option("--group", "groups", multiple=True, help="A group they are in.")
 @json_option
 @click.pass_obj
@@ -123,8 +123,8 @@ def invite_command(
 ) -> None:
     """Invite somebody to log in with the hub itself.
 
-    Prints a link, for them alone: whoever opens it first sets the password. It is good once, and
-    for three days. This needs a hub that runs with `--issuer own`.
+    Prints a link for them alone: whoever opens it first sets the password. It works once, and for
+    three days. This needs a hub that runs with `--issuer own`.
 
     \b
     toolyard member invite ann@example.com --role keeper
@@ -144,7 +144,7 @@ def invite_command(
 @json_option
 @click.pass_obj
 def reset_command(context: CliContext, name: str) -> None:
-    """Take the password of a member away, and print a link to set another.
+    """Reset a member's password, and print a link to set a new one.
 
     The clients that they logged in with have to log in again, within minutes.
     """
@@ -242,10 +242,10 @@ def set_admission_command(
     instances: int,
     sessions: int,
 ) -> None:
-    """Admit a group to profiles, in place of those it had.
+    """Admit a group to profiles, replacing those it had.
 
-    GROUP is as the issuer writes it; '*' is everybody who logs in. Where a member is in several
-    groups, each profile goes as far as the most generous of its admissions, and so do the numbers.
+    GROUP is as the issuer writes it; '*' is everybody who logs in. For a member of several groups,
+    the most generous admission to a profile counts, and the most generous of each number.
 
     \b
     toolyard member admission set developers code review
@@ -267,7 +267,7 @@ def set_admission_command(
 @json_option
 @click.pass_obj
 def remove_admission_command(context: CliContext, group: str) -> None:
-    """Admit a group no longer."""
+    """Remove the admission of a group."""
     from toolyard.features.members.operations import GroupOrder, remove_admission
 
     context.run(remove_admission, GroupOrder(group))

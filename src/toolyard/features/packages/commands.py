@@ -40,9 +40,9 @@ def packages_command(ctx: click.Context) -> None:
 @json_option
 @click.pass_obj
 def update_command(context: CliContext, name: str | None) -> None:
-    """Install the newest version that a command allows; all of them without a name.
+    """Install the newest version that a command allows, of one package or of all.
 
-    NAME is that of a server, a package or an installation. Running servers go on as they are.
+    NAME is that of a server, a package or an installation. Running servers are not restarted.
     """
     from toolyard.features.packages.operations import PackageName, update_package
 
@@ -62,7 +62,7 @@ def update_command(context: CliContext, name: str | None) -> None:
 @json_option
 @click.pass_obj
 def remove_command(context: CliContext, name: str) -> None:
-    """Remove what is installed; the next start is by the launcher, and installs it again."""
+    """Remove a package; the next start uses the launcher and installs it again."""
     from toolyard.features.packages.operations import PackageName, remove_package
 
     chosen = _choose(_list(context).packages, name)

@@ -13,7 +13,7 @@ FEATURE: Final = Feature(
     commands=(
         CliCommand(
             "policy",
-            "Set what executors allow and change.",
+            "Set what executors allow, and what they change.",
             Heading.AGENTS,
             "commands:policy_command",
         ),

@@ -30,14 +30,14 @@ dry_option = click.option(
 @click.group("policy")
 @json_option
 def policy_command() -> None:
-    """Set what executors allow and change."""
+    """Set what executors allow, and what they change."""
 
 
 @policy_command.command("list")
 @json_option
 @click.pass_obj
 def list_command(context: CliContext) -> None:
-    """List what every executor allows and changes."""
+    """List what each executor allows and changes."""
     from toolyard.features.policies.operations import list_policies
     from toolyard.operation import NoInput
 
@@ -51,7 +51,7 @@ def list_command(context: CliContext) -> None:
 @json_option
 @click.pass_obj
 def show_command(context: CliContext, executor: str) -> None:
-    """Show all that the policy of an executor says."""
+    """Show the whole policy of an executor."""
     from toolyard.features.policies.operations import PolicyOf, get_policy
 
     row = context.start_hub().run(get_policy, PolicyOf(executor)).answer

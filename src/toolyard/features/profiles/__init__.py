@@ -14,7 +14,7 @@ FEATURE: Final = Feature(
     commands=(
         CliCommand(
             "profile",
-            "Select servers and tools for some clients, and show them in other words.",
+            "Select servers and tools for some clients, and reword them.",
             Heading.AGENTS,
             "commands:profile_command",
         ),

@@ -23,7 +23,7 @@ TITLES = ("profile", "allows", "hides", "pins", "renames", "title")
 @click.group("profile")
 @json_option
 def profile_command() -> None:
-    """Select servers and tools for some clients, and show them in other words."""
+    """Select servers and tools for some clients, and reword them."""
 
 
 @profile_command.command("list")
@@ -55,18 +55,20 @@ def show_command(context: CliContext, name: str) -> None:
 @click.option("--allow", multiple=True, metavar="WHAT", help="Show this, and what else is allowed.")
 @click.option("--hide", multiple=True, metavar="WHAT", help="Do not show this.")
 @click.option("--pin", multiple=True, metavar="TOOL", help="List this tool even with search.")
-@click.option("--rename", multiple=True, metavar="TOOL=NAME", help="Call a tool otherwise.")
-@click.option("--describe", multiple=True, metavar="TOOL=TEXT", help="Describe a tool otherwise.")
+@click.option("--rename", multiple=True, metavar="TOOL=NAME", help="Rename a tool.")
+@click.option(
+    "--describe", multiple=True, metavar="TOOL=TEXT", help="Replace a tool's description."
+)
 @click.option("-e", "--env", multiple=True, metavar="K=V", help="A variable for its programs.")
 @click.option("--separator", metavar="__|.|/", help="Put this between server and tool.")
 @click.option("--expose", type=click.Choice(["all", "search"]), help="List all, or to search.")
 @click.option("--title", metavar="TEXT", help="What it is for.")
-@click.option("--fresh", is_flag=True, help="Keep nothing of what the profile says now.")
+@click.option("--fresh", is_flag=True, help="Start from an empty profile.")
 @config_option
 @json_option
 @click.pass_obj
 def set_command(context: CliContext, /, name: str, fresh: bool, **flags: Any) -> None:
-    """Write a profile; what is not named stays as it is.
+    """Write a profile; what you do not name stays as it is.
 
     WHAT is a server (git), one of its tools (git/log), or a pattern ('git/*', '*/delete_*').
 

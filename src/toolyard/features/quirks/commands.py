@@ -50,7 +50,7 @@ def quirks_command(ctx: click.Context) -> None:
 @json_option
 @click.pass_obj
 def set_command(context: CliContext, client: str, entries: tuple[str, ...]) -> None:
-    """Set quirks of a client; what is not named stays as it is, 0 lifts a limit.
+    """Set quirks of a client; what you do not name stays as it is, and 0 lifts a limit.
 
     CLIENT is the name of a client in the list, or what any other client calls itself. ENTRY is one
     of relists (yes or no), longest_name, most_tools, largest_result (bytes), longest_instructions.
@@ -74,7 +74,7 @@ def set_command(context: CliContext, client: str, entries: tuple[str, ...]) -> N
 @json_option
 @click.pass_obj
 def reset_command(context: CliContext, client: str) -> None:
-    """Delete all that you have set for a client."""
+    """Delete everything that you set for a client."""
     from toolyard.features.quirks.operations import ClientName, reset_quirks
 
     context.run(reset_quirks, ClientName(client))

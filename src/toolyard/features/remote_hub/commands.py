@@ -39,7 +39,7 @@ def login_command(
     """Log in to the hub of your team.
 
     Opens the browser. Then let a client start `toolyard mcp --hub URL`, which stands in for that
-    hub. No hub has to run on this machine.
+    hub. You need no hub on this machine.
 
     \b
     toolyard login https://yard.example.com
@@ -68,7 +68,7 @@ def login_command(
 def logout_command(context: CliContext, url: str | None) -> None:
     """Log out of the hub of your team.
 
-    Ends the login at its issuer and deletes it here. URL may be left out if there is one login.
+    Ends the login at the issuer and deletes it here. Without URL, ends the only login there is.
     """
     from toolyard.features.auth.store import open_hub_grants
     from toolyard.features.remote_hub.address import hub_of

@@ -24,14 +24,14 @@ WIDEST = 60
 def rule_command() -> None:
     """Have calls wait for your yes, and answer those that do.
 
-    A call that a rule is about asks in the client, if that can show a form; else it waits for the
-    page or for 'toolyard rule answer'. Each yes is for one call.
+    A call that matches a rule asks in the client, if the client can show a form. Otherwise it waits
+    for the page or for 'toolyard rule answer'. Each yes is for one call.
     """
 
 
 @rule_command.command("set")
 @click.argument("name")
-@click.option("--refuse", is_flag=True, help="Let no such call pass, in place of asking.")
+@click.option("--refuse", is_flag=True, help="Refuse such calls instead of asking.")
 @click.option("--tool", "tools", multiple=True, metavar="WHAT", help="Only calls of these tools.")
 @click.option(
     "--tier",
@@ -43,7 +43,7 @@ def rule_command() -> None:
     "arguments",
     multiple=True,
     metavar="PATH=GLOB",
-    help="Only calls whose argument is like this; PATH:=JSON for one value.",
+    help="Only calls whose argument matches; PATH:=JSON for one value.",
 )
 @click.option("--member", "members", multiple=True, metavar="EMAIL", help="Only calls of theirs.")
 @click.option("--agent", "agents", multiple=True, metavar="NAME", help="Only calls of this agent.")
@@ -54,17 +54,17 @@ def rule_command() -> None:
     default=600,
     show_default=True,
     metavar="S",
-    help="Seconds that the person has.",
+    help="Seconds to wait for the answer.",
 )
 @json_option
 @click.pass_obj
 def set_command(
     context: CliContext, /, name: str, refuse: bool, arguments: tuple[str, ...], **flags: Any
 ) -> None:
-    """Write a rule, in place of one of that name.
+    """Set a rule, replacing any of that name.
 
     WHAT is a server (git), one of its tools (git/push), or a pattern ('*/delete_*'); '!git/log'
-    excepts one. A call must fit everything that is given.
+    excepts one. A call must match everything you give.
 
     \b
     toolyard rule set destroys --tier destroy
@@ -108,7 +108,7 @@ def _test(text: str) -> ArgumentTestFields:
 @json_option
 @click.pass_obj
 def remove_command(context: CliContext, name: str) -> None:
-    """Remove a rule: what it was about passes again."""
+    """Remove a rule; calls that matched it pass again."""
     from toolyard.features.rules.operations import RuleName, remove_rule
 
     answer = context.run(remove_rule, RuleName(name))
@@ -142,7 +142,7 @@ def waiting_command(context: CliContext) -> None:
 @json_option
 @click.pass_obj
 def answer_command(context: CliContext, id_: str, answer: str) -> None:
-    """Let a call that waits run, once, or refuse it."""
+    """Let a waiting call run once, or refuse it."""
     answer_waiting_call(context, id_, yes=answer == "yes")
 
 

@@ -52,7 +52,7 @@ class RuleFields(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     reason: Annotated[str, Meta(max_length=500)] = ""
     """The sentence that the person reads."""
     wait: Annotated[int, Meta(ge=1, le=3600)] = ASK_SECONDS
-    """Seconds that the person has."""
+    """Seconds to wait for the answer."""
 
 
 def read_rule(name: str, plain: Any) -> CallRule:

@@ -124,7 +124,7 @@ async def put_rule(yard: Yard, order: PutRule) -> Ordered:
 
 @operation("DELETE", RULES + "/{name}", needs=Needs.FILES, errors=(404,), guard=Guard.RECORD)
 async def remove_rule(yard: Yard, order: RuleName) -> Ordered:
-    """Remove a rule: what it was about passes again."""
+    """Remove a rule; calls that matched it pass again."""
     records = yard.part(RuleRecords)
     names = (await asyncio.to_thread(records.read)).versions
     if order.name not in names:
@@ -143,7 +143,7 @@ async def list_waiting_calls(yard: Yard, order: NoInput) -> WaitingCallList:
 
 @operation("POST", WAITING + "/{id}", errors=(404, 409))
 async def answer_call(yard: Yard, order: AnswerCall) -> AnsweredCall:
-    """Let a call that waits run, once, or refuse it."""
+    """Let a waiting call run once, or refuse it."""
     calls = yard.part(WaitingEverywhere)
     return _answered(await calls.answer(order.id, order.answer == "yes"), order)
 

@@ -25,7 +25,7 @@ FEATURE: Final = Feature(
         CliCommand("list", "List the servers.", Heading.SERVERS, "commands:list_command"),
         CliCommand(
             "server",
-            "Look at one server, switch it, start or stop it.",
+            "Show one server, enable or disable it, start or stop it.",
             Heading.SERVERS,
             "commands:server_command",
         ),

@@ -25,8 +25,8 @@ name_argument = click.argument("name", shell_complete=complete_servers)
 def list_command(context: CliContext) -> None:
     """List the servers.
 
-    Asks the hub if one is running; else, or if --config names a file that it does not read, reads
-    the file alone.
+    Asks the hub if one is running. Otherwise, or if --config names another file, reads only that
+    file.
     """
     from toolyard.features.servers.operations import list_problems, list_servers
     from toolyard.features.servers.showing import show_servers
@@ -71,7 +71,7 @@ def remove_command(context: CliContext, name: str) -> None:
 @click.group("server")
 @json_option
 def server_command() -> None:
-    """Look at one server, switch it, start or stop it."""
+    """Show one server, enable or disable it, start or stop it."""
 
 
 server_command.add_command(probe_command)
@@ -108,7 +108,7 @@ def enable_command(context: CliContext, name: str) -> None:
 @json_option
 @click.pass_obj
 def disable_command(context: CliContext, name: str) -> None:
-    """Keep a server in the file without using it."""
+    """Stop using a server, and keep it in the file."""
     from toolyard.features.servers.operations import ServerAlias, disable_server
     from toolyard.features.servers.writing import tell_written
 
@@ -145,7 +145,7 @@ def stop_command(context: CliContext, name: str) -> None:
 @json_option
 @click.pass_obj
 def restart_command(context: CliContext, name: str) -> None:
-    """End a server and start it again, whatever it is doing."""
+    """Stop a server and start it again, whatever it is doing."""
     from toolyard.features.servers.operations import ServerAlias, restart_server
 
     patience = context.settings.start_timeout + MARGIN

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 def edit_command(context: CliContext, name: str) -> None:
     """Edit a server's entry in your editor.
 
-    Opens the entry as JSON in $VISUAL or $EDITOR. It is checked and written when you save and
-    quit; comments of the file stay. If it has a mistake, you can edit it again.
+    Opens the entry as JSON in $VISUAL or $EDITOR. It is checked and written when you save and quit;
+    comments in the file stay. If there is a mistake, you can edit it again.
     """
     from toolyard.features.servers.writing import tell_written
 

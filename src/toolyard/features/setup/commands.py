@@ -38,8 +38,8 @@ def setup_command(context: CliContext, no_wait: bool, dry_run: bool, yes: bool) 
     Servers in the files of a project stay where they are. So does a server with a restriction that
     the hub cannot keep.
 
-    Ctrl-C undoes everything, at any moment. Afterwards `toolyard undo` restores the clients' files,
-    every byte; the servers stay in the hub.
+    Ctrl-C undoes everything, at any moment. Afterwards, `toolyard undo` restores every byte of the
+    clients' files; the servers stay in the hub.
     """
     from toolyard.features.setup.operations import SetupQuestion, get_setup_plan
     from toolyard.features.setup.showing import show_plan

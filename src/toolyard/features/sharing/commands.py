@@ -34,7 +34,7 @@ SENTENCES = {
 @json_option
 @click.pass_obj
 def probe_command(context: CliContext, name: str, calls: tuple[str, ...]) -> None:
-    """Try whether sessions can share one process of a server.
+    """Find out whether sessions can share one process of a server.
 
     Two sessions ask the same questions, over one process and over two. Only tools that are marked
     read-only and take no arguments are called, unless you name more. The result is kept, and used

@@ -39,7 +39,7 @@ def token_command() -> None:
     type=click.IntRange(0, 3650),
     default=90,
     show_default=True,
-    help="Let it expire after so many days; 0 for never.",
+    help="Let it expire after this many days; 0 for never.",
 )
 @click.option(
     "--tier",

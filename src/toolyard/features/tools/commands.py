@@ -24,9 +24,13 @@ PARAMETER_TITLES = ("parameter", "type", "required", "default", "description")
 @click.command("tools")
 @click.argument("words", nargs=-1, metavar="[NAME | QUERY...]", shell_complete=complete_names)
 @click.option(
-    "--server", default="", metavar="NAME", shell_complete=complete_servers, help="Of this server."
+    "--server",
+    default="",
+    metavar="NAME",
+    shell_complete=complete_servers,
+    help="Only tools of this server.",
 )
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="At most so many.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Show at most N.")
 @config_option
 @json_option
 @click.pass_obj
@@ -66,7 +70,7 @@ def tools_command(
     "--arguments", "text", default="", metavar="OBJECT", help="The arguments as JSON; - for stdin."
 )
 @click.option("--input", "saved", default="", metavar="NAME", help="Arguments saved on the page.")
-@click.option("--timeout", type=click.FloatRange(0.1), metavar="S", help="Wait at most so long.")
+@click.option("--timeout", type=click.FloatRange(0.1), metavar="S", help="Wait at most this long.")
 @config_option
 @json_option
 @click.pass_obj

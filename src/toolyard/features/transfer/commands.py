@@ -67,7 +67,7 @@ def apply_command(context: CliContext, file: str, prune: bool, dry_run: bool, ye
     executor. Then it asks once. A section that FILE leaves out is left alone. Applying the same
     FILE again changes nothing.
 
-    What FILE approves counts as approved by you; --prune takes no approval away.
+    Whatever FILE approves counts as approved by you. --prune removes no approvals.
 
     \b
     toolyard apply yard.yaml --dry-run

@@ -107,7 +107,7 @@ export function open(place) {
           textInput("new-id", adding.id, set("id"), { required: true }),
           "Letters, digits, - _ and .",
         ),
-        field("Title", textInput("new-title", adding.title, set("title")), "What people call it."),
+        field("Title", textInput("new-title", adding.title, set("title")), "Its display name."),
         h(
           "fieldset",
           { class: "plainset" },

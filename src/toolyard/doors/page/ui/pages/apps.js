@@ -73,7 +73,7 @@ export function open(place) {
             textInput("app-name", draft.name, set("name"), { required: true }),
             "Small letters, digits and -.",
           ),
-          field("Title", textInput("app-title", draft.title, set("title")), "What people call it."),
+          field("Title", textInput("app-title", draft.title, set("title")), "Its display name."),
         ),
         field(
           "Variants",
