@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.hub import running_hub, stdio_stub
+from tests.e2e.hub import RunningHub, running_hub, stdio_stub
 from tests.ui.conftest import DESK, PHONE, entered, kitchen
 
 pytestmark = pytest.mark.ui
+expect = pytest.importorskip("playwright.async_api").expect
 MOST_BYTES = 50_000
 LOADS = 5
 PAGES = {
@@ -123,3 +124,14 @@ async def test_nothing_jumps_while_a_page_comes_up(browser: Any, home: Path, siz
                 await page.wait_for_selector(".live.live")
                 shifts[path] = round(await page.evaluate(SHIFTED), 3)
             assert shifts == dict.fromkeys(PAGES, 0)
+
+
+async def test_the_tab_of_a_page_is_in_sight_on_a_phone(browser: Any, hub: RunningHub) -> None:
+    async with entered(browser, hub, viewport=PHONE) as page:
+        for path, name in (("access/logins", "Logins"), ("access", "Tokens")):
+            await page.goto(f"{hub.url}/ui/{path}")
+            tab = page.locator(".tabs").get_by_role("link", name=name, exact=True)
+            await expect(tab).to_have_attribute("aria-current", "page")
+            await expect(tab).to_be_in_viewport(ratio=1)
+        await page.locator(".tabs").get_by_role("link", name="Limits").click()
+        await expect(page.get_by_role("link", name="Limits", exact=True)).to_be_in_viewport(ratio=1)

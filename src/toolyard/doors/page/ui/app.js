@@ -401,6 +401,21 @@ function drawMain() {
   else if (state.live === "lost") render(main, h("h1", null, "Toolyard"), unanswered(reload));
 }
 
+let shownTab = null;
+
+// A narrow window has no room for all tabs. Whoever moves them by hand is not disturbed until the
+// next page.
+function showTab() {
+  const strip = main.querySelector(".tabs");
+  const tab = strip?.querySelector("[aria-current]");
+  const address = tab?.getAttribute("href");
+  if (strip && tab && address !== shownTab) {
+    const [around, inside] = [strip, tab].map((node) => node.getBoundingClientRect());
+    strip.scrollLeft += inside.left - around.left - (around.width - inside.width) / 2;
+  }
+  shownTab = address;
+}
+
 let wasLost = false;
 
 // What could not be asked while the hub was away is asked again once it is back.
@@ -424,6 +439,7 @@ function drawPage() {
     render(main, content(broken(error)));
   }
   reach();
+  showTab();
   if (current && isBack()) resume();
 }
 

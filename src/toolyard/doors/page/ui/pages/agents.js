@@ -111,7 +111,7 @@ export function open(place) {
         h(
           "fieldset",
           { class: "plainset" },
-          h("legend", null, "Transports it takes"),
+          h("legend", null, "Transports it supports"),
           TRANSPORTS.map((name) =>
             check(name, adding.transports.has(name), (on) => turnTransport(name, on)),
           ),
