@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -194,6 +195,7 @@ def test_variables_of_a_client_that_the_running_hub_does_not_have_are_named(
         ask(client, HELLO)
         assert client.stderr
         if named == "both":
+            assert select.select([client.stderr], [], [], 60)[0], "nothing is said"
             said = client.stderr.readline() + client.stderr.readline()
             assert "TOOLYARD_CALL_TIMEOUT, KUNOBI_SCAN_PORTS" in said
             assert "SCAN_INTERVAL" not in said
