@@ -261,6 +261,10 @@ async def test_a_body_without_a_token_is_refused_before_any_of_it_comes(doors: D
         head = doors.request("POST", "/open", headers=lines, leave_out=("Authorization",))
         answer, rest = await exchange(doors, head)
         assert (answer.status, rest) == (413, b"")
+    form = doors.request(
+        "POST", "/login/for/x", headers={"Content-Length": "1"}, leave_out=("Authorization",)
+    )
+    assert (await exchange(doors, form))[0].status == 413, "here are no pages of members"
     empty = {"Content-Length": "0"}
     said = await doors.ask("POST", "/open", headers=empty, leave_out=("Authorization",))
     assert said.status == 403

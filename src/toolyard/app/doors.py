@@ -131,6 +131,7 @@ def _make_server(
         unread,
         limit=settings.client_message_limit,
         connections=settings.connection_limit,
+        takes_forms=logins is not None,
     )
 
 

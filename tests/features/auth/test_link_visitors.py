@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -13,6 +13,7 @@ import pytest
 import pytest_asyncio
 from msgspec import msgpack, structs
 
+from tests.doors.doors import Raw
 from tests.features.auth.test_member_logins import (
     KEY,
     PEOPLE,
@@ -26,12 +27,14 @@ from tests.features.members.test_page_login import Tab
 from tests.fixtures.issuer import issuing
 from tests.fixtures.naming_issuer import NamingIssuer
 from tests.fixtures.people_issuer import PeopleIssuer, people_issuing
+from toolyard.doors.http.stranger_bodies import STRANGER_BODIES
 from toolyard.features.auth.member_links import LINK_SECONDS, PURPOSE, Ticket
 from toolyard.wire.seal import Seal
 
 pytestmark = pytest.mark.slow
 
 TOOL = "remote__whoami"
+TOKENLESS = ("Authorization",)
 
 
 @pytest.fixture
@@ -112,6 +115,34 @@ async def test_somebody_who_is_no_member_is_refused(team: Team) -> None:
         refused = await team.prove(browser, "eve", url)
     assert refused.status_code == 403 and "not admitted" in refused.text
     assert await kept_logins(team) == ["ann@example.com"]
+
+
+async def test_forms_that_are_never_finished_are_kept_up_to_a_bound_for_all_together(
+    team: Team,
+) -> None:
+    """Anybody may begin one: the connections whose are the oldest end for those that follow."""
+    doors, size = team.doors, 200 << 10
+    most = STRANGER_BODIES // size
+    head = doors.request(
+        "POST", "/login/for/nobody", headers={"Content-Length": str(size)}, leave_out=TOKENLESS
+    )
+    held = [Raw(*await asyncio.open_connection("127.0.0.1", doors.port)) for _ in range(most + 40)]
+    for raw in held:
+        await raw.send(head + b"x" * (size - 1))
+    assert (await doors.ask("GET", "/api/v1/status")).status == 200
+    ended = 0
+    for raw in held:
+        with suppress(ConnectionError):
+            await raw.send(b"x")
+        try:
+            assert (await raw.answer()).status == 410
+        except (asyncio.IncompleteReadError, ConnectionError):
+            ended += 1
+        await raw.close()
+    assert ended == 40
+    # What was answered is counted no more.
+    url = await link_of(team, "bob")
+    assert (await team.browse("bob", url)).status_code == 200
 
 
 async def test_a_secret_is_taken_from_the_browser_of_its_member_alone(team: Team) -> None:

@@ -62,7 +62,7 @@ class ProbeDoor:
 
     def refusal(self, connection: InboundConnection, request: Request) -> TurnedAway | None:
         """Refuse whatever comes with a body."""
-        return unwanted_body(request)
+        return unwanted_body(request, takes_forms=False)
 
     def refuse(self, reply: HttpReply, refused: TurnedAway) -> None:
         """Say why."""

@@ -17,6 +17,7 @@ from toolyard.doors.http.door import HttpDoor
 from toolyard.doors.http.gate import LOGIN_FOR, NOBODY, UNPROVEN, VISITOR, Gate
 from toolyard.doors.http.path_scope import BELOW, MCP
 from toolyard.doors.http.reply import HttpReply, Request
+from toolyard.doors.http.stranger_bodies import StrangerBodies
 from toolyard.doors.http.tls import TlsFiles
 from toolyard.doors.http.unread import Unread
 from toolyard.tasks import Tasks
@@ -62,8 +63,14 @@ class HttpServer:
         *,
         limit: int,
         connections: int,
+        takes_forms: bool,
     ) -> None:
+        """Serve at most so many connections, with bodies of at most `limit` bytes.
+
+        `takes_forms` says that there are pages on which members enter something.
+        """
         self.limit = limit
+        self._takes_forms = takes_forms
         self.unread = unread
         self._gate = gate
         self._mcp = mcp
@@ -73,6 +80,7 @@ class HttpServer:
         self._connections: set[InboundConnection] = set()
         self._strangers: dict[InboundConnection, None] = {}
         """Those on which nobody has shown a token yet, the oldest first."""
+        self._bodies = StrangerBodies(self._drop)
         self._idle = asyncio.Event()
         self._is_leaving = False
         self._streams: dict[HttpReply, Request] = {}
@@ -131,20 +139,28 @@ class HttpServer:
         judged = self._gate.judge(request.path, request.headers, request.authority, connection.here)
         if not isinstance(judged, Caller):
             return judged
-        if judged is NOBODY:
-            return unwanted_body(request)
-        if judged is VISITOR:
-            return boundless_body(request)
-        if judged is UNPROVEN:
-            request.caller, request.arrived_at = judged, connection.here
-            return large_body(request)
+        request.caller = judged
+        if judged is NOBODY or judged is VISITOR or judged is UNPROVEN:
+            return self._refused_body(connection, request)
         if not connection.is_known:
             connection.is_known = True
             self._strangers.pop(connection, None)
-        request.caller = judged
         if judged.member:
             request.arrived_at = connection.here
         return None
+
+    def _refused_body(self, connection: InboundConnection, request: Request) -> TurnedAway | None:
+        """Refuse what a stranger may not send; what they may is counted."""
+        if request.caller is VISITOR:
+            refused = boundless_body(request)
+        elif request.caller is UNPROVEN:
+            request.arrived_at = connection.here
+            refused = large_body(request)
+        else:
+            refused = unwanted_body(request, takes_forms=self._takes_forms)
+        if refused is None:
+            self._bodies.begin(connection, told_size(request))
+        return refused
 
     def refuse(self, reply: HttpReply, refused: TurnedAway) -> None:
         """Say why, in a form that people and programs read."""
@@ -166,6 +182,7 @@ class HttpServer:
         """Serve a request once the issuer of its token has told its keys."""
         if self._gate.people is not None:
             await self._gate.people.learn()
+        self._bodies.end(reply.writer, len(request.body))
         path, head = request.path, request.headers
         judged = self._gate.judge(path, head, request.authority, request.arrived_at)
         if judged is UNPROVEN:
@@ -189,6 +206,8 @@ class HttpServer:
             await serve_app(self._rest, request, reply)
         finally:
             self._streams.pop(reply, None)
+            if request.caller is NOBODY or request.caller is VISITOR:
+                self._bodies.end(reply.writer, len(request.body))
 
     def review(self) -> None:
         """Hang up on members who listen to what they may not hear any more."""
@@ -227,12 +246,19 @@ class HttpServer:
         """Forget a connection."""
         self._connections.discard(connection)
         self._strangers.pop(connection, None)
+        self._bodies.forget(connection)
         self._idle.set()
 
 
-def unwanted_body(request: Request) -> TurnedAway | None:
+def told_size(request: Request) -> int:
+    """The size of a body as its head tells it; 0 if there is none."""
+    lengths = (int(value) for name, value in request.headers if name == b"content-length")
+    return next(lengths, 0)
+
+
+def unwanted_body(request: Request, *, takes_forms: bool) -> TurnedAway | None:
     """Refuse what a caller without a token wants to send: of what is open, only a form takes it."""
-    if request.path.startswith(LOGIN_FOR):
+    if takes_forms and request.path.startswith(LOGIN_FOR):
         return large_form(request)
     for name, value in request.headers:
         if name == b"transfer-encoding" or (name == b"content-length" and value != b"0"):
