@@ -17,7 +17,8 @@ from tests.e2e.talk import Json, LineTalk, Talk, talking, text_of
 
 WORDY = Path(__file__).with_name("wordy.py")
 LIMIT = 64 << 10
-LONG = {"size": 3 * LIMIT}
+LONG = {"size": 12 * LIMIT}
+"""More than one read brings, and less than what ends a server."""
 
 
 @asynccontextmanager
