@@ -38,6 +38,7 @@ def test_without_anything_told_the_hub_is_on_loopback_and_limited(home: Path) ->
     assert (settings.separator, settings.expose, settings.token) == ("__", "all", None)
     assert settings.client_message_limit == 4 * 1024 * 1024
     assert settings.server_message_limit == 16 * 1024 * 1024
+    assert (settings.running_limit, settings.instance_limit) == (64, 32)
     assert settings.config_file == home / "config" / "toolyard" / "servers.json"
     assert settings.state_dir == home / "state" / "toolyard"
     assert settings.cache_dir == home / "cache" / "toolyard"

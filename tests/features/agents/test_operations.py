@@ -447,10 +447,11 @@ async def test_a_damaged_record_is_on_the_picture_and_the_rest_goes_on(home: Pat
         assert (await send(doors, "GET", f"{SHORT}cursor")).json()["enabled"]
 
 
-async def test_a_loopback_address_is_out_of_reach_from_a_cluster_that_nobody_named(
-    yard: Doors,
+@pytest.mark.parametrize("executor", ["ssh", "remote-docker", "kubernetes"])
+async def test_a_loopback_address_is_out_of_reach_from_a_place_that_nobody_named(
+    yard: Doors, executor: str
 ) -> None:
     await saved(yard, "cursor", docs=DEFINED["docs"])
-    made = await resolve(yard, "agent=cursor&executor=kubernetes")
+    made = await resolve(yard, f"agent=cursor&executor={executor}")
     assert made["servers"] == []
     assert [refusal["code"] for refusal in made["refusals"]] == ["out-of-reach"]
