@@ -286,6 +286,7 @@ class Settings:
     instance_limit: int = 32
     budget: Budget = "evict"
     call_timeout: float = 120.0
+    queue_timeout: float = 30.0
     start_timeout: float = 60.0
     install_timeout: float = 300.0
     client_message_limit: int = 4 * _MIB
@@ -492,6 +493,13 @@ SETTINGS: Final = (
         "When a limit is reached: let the least recently used rest (`evict`), or `refuse`.",
     ),
     Setting("call_timeout", _seconds, "How long a call may take, if its entry does not say.", "s"),
+    Setting(
+        "queue_timeout",
+        _delay,
+        "How much of that time a call may wait in line while its server has as many calls under "
+        "way as it may; 0 refuses it at once.",
+        "s",
+    ),
     Setting("start_timeout", _seconds, "How long a server may take until it has greeted.", "s"),
     Setting(
         "install_timeout",

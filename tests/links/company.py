@@ -123,6 +123,7 @@ class Guest:
     def __init__(self, client: str = "one", answer: Json | None = None) -> None:
         self.client: object = client
         self.turn: object = client
+        self.lane: object = client
         self.told: list[tuple[str, Json]] = []
         self.asked: list[tuple[str, Json]] = []
         self.answer = answer

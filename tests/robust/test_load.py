@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,16 +12,15 @@ import pytest
 from tests.doors.doors import Doors, mirrored, modern
 from tests.e2e.hub import RunningHub, new_home, running_hub, stdio_stub
 from tests.e2e.talk import talking, text_of
-from tests.house.tree import ROOT
 
 FEW = ("--tools-only", "--only", "echo,sleep,payload,progress")
 
 
 @pytest.fixture(scope="module")
 def hub() -> Any:
-    """A hub of its own process in front of four servers."""
+    """A hub of its own process in front of three servers."""
     with new_home() as home:
-        servers = {name: stdio_stub(name, home, *FEW) for name in ("a", "b", "c", "full")}
+        servers = {name: stdio_stub(name, home, *FEW) for name in ("a", "b", "c")}
         with running_hub(servers, home=home) as running:
             yield running
 
@@ -38,29 +36,6 @@ async def test_500_calls_of_a_second_at_once_are_done_together(hub: RunningHub) 
     assert all(text_of(call.result()) == "slept" for call in calls)
     print(f"500 calls of a second: {took:.2f} s")
     assert took < 250.0, "one after the other they take five hundred seconds"
-
-
-async def test_as_many_calls_are_under_way_as_the_reference_says_and_one_more_is_refused(
-    hub: RunningHub,
-) -> None:
-    reference = (ROOT / "docs" / "reference" / "settings.md").read_text("utf-8")
-    (most,) = re.findall(r"\| calls under way per server \| (\d+);", reference)
-    reader, writer = await asyncio.open_unix_connection(hub.socket, limit=1 << 20)
-    begin = {"jsonrpc": "2.0", "id": "begin", "method": "initialize", "params": {}}
-    # A server that nobody else calls: its calls end only some time after their client left.
-    asked = {"name": "full__sleep", "arguments": {"ms": 60_000}}
-    calls = [
-        {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": asked}
-        for number in range(int(most) + 1)
-    ]
-    writer.write(b"".join(json.dumps(message).encode() + b"\n" for message in (begin, *calls)))
-    async with asyncio.timeout(60):
-        answers = [json.loads(await reader.readline()) for _ in range(2)]
-    writer.close()
-    await writer.wait_closed()
-    # What the hub itself asks of the server meanwhile counts too.
-    assert int(most) - 5 <= answers[1]["id"] <= int(most)
-    assert f"has {most} calls under way" in answers[1]["error"]["message"]
 
 
 async def test_1000_calls_of_50_clients_that_count_alike_are_never_crossed(

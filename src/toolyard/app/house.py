@@ -132,6 +132,7 @@ class House:
             patience,
             open=settings.start_timeout,
             call=settings.call_timeout,
+            line=settings.queue_timeout,
             idle=settings.idle_timeout,
         )
         self.stopping = Stopping()

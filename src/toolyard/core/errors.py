@@ -87,6 +87,11 @@ class LinkTimeoutError(LinkError):
 class BusyError(LinkError):
     """A server has more calls waiting than it may."""
 
+    def __init__(self, text: str, hint: str = "", retry_after: int = 0) -> None:
+        """Say so, and in how many seconds there may be room again; 0 if nobody can tell."""
+        super().__init__(text, hint)
+        self.retry_after = retry_after
+
 
 class LimitError(ToolyardError):
     """A caller has used up what a limit allows."""

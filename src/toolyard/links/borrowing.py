@@ -61,7 +61,10 @@ class Borrower:
             LinkError: It could not be started there.
         """
         link = Link(
-            order.name, self._patience.call if timeout is None else timeout, home=owner.home
+            order.name,
+            self._patience.call if timeout is None else timeout,
+            home=owner.home,
+            line_seconds=self._patience.line,
         )
         channel = BorrowedChannel(link, replica, self._posts, self._limit)
         try:
@@ -122,10 +125,11 @@ class BorrowedChannel:
     def send(self, message: bytes, pending: PendingRequest | None, head: bytes) -> None:
         """Have the replica send one message to the server."""
         requester = pending.requester if pending is not None else None
-        client = turn = None
+        client = turn = lane = None
         if requester is not None:
             client, turn = hash(requester.client), hash(requester.turn)
-        body = msgspec.msgpack.encode(LentMessage(self._number, message, client, turn))
+            lane = hash(requester.lane)
+        body = msgspec.msgpack.encode(LentMessage(self._number, message, client, turn, lane))
         if pending is None:
             self._post(body, PeerReply(self._limit, _ignore, _ignore))
             return

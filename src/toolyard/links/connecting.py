@@ -299,6 +299,7 @@ def _link(name: str, patience: Patience, owner: Owner, where: str) -> Link:
         declares=declares,
         home=owner.home,
         on_asked=owner.on_question,
+        line_seconds=patience.line,
     )
 
 

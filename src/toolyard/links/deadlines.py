@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import Final
-
-from toolyard.links.pending import PendingRequest
+from typing import Final, Generic, Protocol, TypeVar
 
 TICK_SECONDS: Final = 0.25
 """The precision of the ends of long waits."""
@@ -14,13 +12,23 @@ PAUSE_SECONDS: Final = 2.0
 """A tick that is later than this means that the hub itself stood still, not the servers."""
 
 
-class Deadlines:
+class Timed(Protocol):
+    """Something that is over at a moment of the loop's clock."""
+
+    patience: float
+    """0 if it never is."""
+    deadline: float
+    cap: float
+
+
+TimedT = TypeVar("TimedT", bound=Timed)
+
+
+class Deadlines(Generic[TimedT]):
     """Ends the requests of one link that are overdue."""
 
     def __init__(
-        self,
-        under_way: Callable[[], Iterable[PendingRequest]],
-        expire: Callable[[PendingRequest], None],
+        self, under_way: Callable[[], Iterable[TimedT]], expire: Callable[[TimedT], None]
     ) -> None:
         """Watch all requests under way; `expire` ends one of them."""
         self._under_way = under_way
@@ -60,5 +68,5 @@ class Deadlines:
             pending.deadline += seconds
             pending.cap += seconds
 
-    def _watched(self) -> list[PendingRequest]:
+    def _watched(self) -> list[TimedT]:
         return [pending for pending in self._under_way() if pending.patience]

@@ -224,6 +224,7 @@ class LentCall:
     def __init__(self, lent: LentLink, id_: bytes, passed: LentMessage, outlet: PeerOutlet) -> None:
         self.client: object = (lent, passed.client)
         self.turn: object = (lent, passed.turn)
+        self.lane: object = (lent, passed.lane)
         self._is_clients = passed.client is not None
         self._lent = lent
         self._link = lent.link

@@ -32,6 +32,7 @@ from toolyard.links.pending import (
 )
 from toolyard.links.suspects import Suspects
 from toolyard.links.turns import Turns
+from toolyard.links.waiting_line import PlaceInLine, WaitingLine
 from toolyard.records.secrets.mask import MASK
 from toolyard.tasks import Tasks
 from toolyard.wire import era, jsonrpc
@@ -47,7 +48,9 @@ HARD_CAP_SECONDS: Final = 600.0
 VIOLATIONS_ALLOWED: Final = 1000
 """Lines that are no messages, answers nobody asked for: beyond this many it does not talk to us."""
 CALLS_ALLOWED: Final = 512
-"""Requests that may be under way at one server when a client sends one more."""
+"""Requests that may be under way at one server when a client sends one more; others wait."""
+LINE_SECONDS: Final = 30.0
+"""The time that a call waits for a place, if nobody has said."""
 _BRACE: Final = ord("{")
 _EMPTY: Final = Raw(b"{}")
 
@@ -73,9 +76,12 @@ class Link:
         declares: era.Capabilities | None = None,
         home: Requester | None = None,
         on_asked: QuestionHook = ignore_question,
+        line_seconds: float = LINE_SECONDS,
     ) -> None:
         self.name = name
         self.patience = patience
+        self.line = WaitingLine(name, CALLS_ALLOWED, line_seconds, self._send_waiting)
+        """Calls that wait until there are fewer under way."""
         self.where = where
         """The place where the server runs, for people; empty if nobody here started it."""
         self.peer = Peer(era="legacy", version="")
@@ -144,16 +150,18 @@ class Link:
 
     @property
     def calls(self) -> int:
-        """The number of clients' requests that are under way, or wait for their turn."""
+        """The number of clients' requests that are under way, or wait for their turn or a place."""
         waiting = self.turns.waiting if self.turns is not None else 0
-        return len(self._requesters()) + waiting
+        return len(self._requesters()) + len(self.line) + waiting
 
     def under_way(self) -> list[RequestUnderWay]:
         """Return the clients' requests under way; those that may stay open for ever are none."""
-        now = self._loop.time()
+        now, places = self._loop.time(), self.line.places
         return [
-            RequestUnderWay(p.requester, now - p.began, self.questions.asks_for(p))
-            for p in self._pending.values()
+            RequestUnderWay(
+                p.requester, now - p.began, self.questions.asks_for(p), p.number in places
+            )
+            for p in (*self._pending.values(), *self.line)
             if p.requester is not None and p.patience
         ]
 
@@ -161,10 +169,11 @@ class Link:
         """Let one client call at a time: the server's questions do not say whom they are for."""
         if self.turns is not None or self.is_modern:
             return
-        self.turns = Turns(self.name, [requester.turn for requester in self._requesters()])
-        for pending in self._pending.values():
-            if pending.requester is not None:
-                pending.when_answered(self.turns.leave)
+        calls = [(p, p.requester) for p in (*self._pending.values(), *self.line)]
+        theirs = [(pending, requester.turn) for pending, requester in calls if requester]
+        self.turns = Turns(self.name, [turn for _, turn in theirs])
+        for pending, _ in theirs:
+            pending.when_answered(self.turns.leave)
 
     @property
     def pid(self) -> int:
@@ -197,11 +206,10 @@ class Link:
         number = self._number
         pending = PendingRequest(number, method, requester, self._loop.create_future())
         if self.closed.done():
-            _break(pending, LinkError(f"{self.name!r} {self.closed.result()}"))
+            pending.fail(LinkError(f"{self.name!r} {self.closed.result()}"))
             return pending
         if requester is not None and len(self._pending) >= CALLS_ALLOWED:
-            text = f"{self.name!r} has {CALLS_ALLOWED} calls under way"
-            _break(pending, BusyError(text, "try again in a moment"))
+            self._wait_in_line(pending, requester, params, head, patience)
             return pending
         self._pending[b"%d" % number] = pending
         wait = self.patience if patience is None else patience
@@ -215,6 +223,43 @@ class Link:
                 self._deadlines.begin(wait, now)
         self._channel.send(jsonrpc.request(number, method, params), pending, head)
         return pending
+
+    def _wait_in_line(
+        self,
+        pending: PendingRequest,
+        requester: Requester,
+        params: bytes,
+        head: bytes,
+        patience: float | None,
+    ) -> None:
+        """Send a request once there is room for it; its time begins now."""
+        self.used_at = pending.began = self._loop.time()
+        pending.patience = self.patience if patience is None else patience
+        try:
+            self.line.join(pending, requester.lane, params, head)
+        except BusyError as error:
+            pending.fail(error)
+
+    def _send_waiting(self, place: PlaceInLine, waited: float) -> None:
+        """Send a request that has waited in line, which took that much of its time."""
+        pending, now = place.pending, self._loop.time()
+        self._pending[b"%d" % pending.number] = pending
+        if wait := pending.patience:
+            pending.deadline = now + wait - waited
+            pending.cap = now + HARD_CAP_SECONDS - waited
+            if self._deadlines.timer is None:
+                self._deadlines.begin(wait - waited, now)
+        try:
+            message = jsonrpc.request(pending.number, pending.method, place.params)
+            self._channel.send(message, pending, place.head)
+        except Exception as failure:
+            # It is of this call alone, not of the one whose answer made room.
+            self.fail(pending, failure)
+
+    def _move_line(self) -> None:
+        """Send requests that wait, as far as there is room."""
+        if self.line.places:
+            self.line.move(lambda: len(self._pending) < CALLS_ALLOWED)
 
     def notify(self, method: str, params: bytes = b"") -> None:
         """Send a notification."""
@@ -241,6 +286,8 @@ class Link:
         """Stop waiting, and tell the server that nobody waits."""
         key = b"%d" % pending.number
         if self._pending.pop(key, None) is None:
+            if self.line.leave(pending.number) and not pending.answer.done():
+                pending.answer.cancel()  # the server has never heard of it
             return
         if self._suspects is not None and key in self._suspects:
             self._suspects = None  # whether its answer would have come, nobody will know
@@ -251,17 +298,19 @@ class Link:
             self.notify("notifications/cancelled", params)
         self.questions.drop(pending, reason)
         self._channel.drop(pending)
+        self._move_line()
 
     def take_back(self, number: int, reason: str) -> None:
-        """Cancel a request by its number, if it is still under way."""
-        pending = self._pending.get(b"%d" % number)
+        """Cancel a request by its number, if it is still under way, or waits."""
+        pending = self._pending.get(b"%d" % number) or self.line.find(number)
         if pending is not None:
             self.cancel(pending, reason)
 
-    def fail(self, pending: PendingRequest, error: LinkError) -> None:
+    def fail(self, pending: PendingRequest, error: Exception) -> None:
         """End a request that the channel could not carry."""
         if self._pending.pop(b"%d" % pending.number, None) is not None:
-            _break(pending, error)
+            pending.fail(error)
+            self._move_line()
 
     def retire(self, why: str) -> None:
         """Let calls that are under way finish; whoever calls from now on gets the next link."""
@@ -281,7 +330,8 @@ class Link:
             for pending in unanswered.values():
                 error = LinkError(str(lost), lost.hint)
                 error.trace = lost.trace  # or whoever opened the link would explain it again
-                _break(pending, error)
+                pending.fail(error)
+        self.line.end(why, hint)
 
     # What the server says.
 
@@ -333,6 +383,8 @@ class Link:
         self.violations = 0
         if not pending.answer.done():
             pending.answer.set_result(message)
+        if self.line.places:
+            self._move_line()
 
     def _mend(self, message: Message, pending: PendingRequest) -> bool:
         """Take null for an empty result; a request that is answered with anything else fails.
@@ -490,7 +542,7 @@ class Link:
 
     def _expire(self, pending: PendingRequest) -> None:
         text = f"{self.name!r} did not answer {pending.method} within {pending.patience:g} s"
-        _break(pending, LinkTimeoutError(text, "raise its timeout, or look at its log"))
+        pending.fail(LinkTimeoutError(text, "raise its timeout, or look at its log"))
         self.cancel(pending, "timed out")
 
 
@@ -525,13 +577,6 @@ def _unattributed(message: Message) -> bytes:
         return jsonrpc.result(message.id, b'{"roots":[]}')
     text = f"no single client caused this {message.method}, so nobody can answer it"
     return jsonrpc.error(message.id, jsonrpc.fault(era.METHOD_NOT_FOUND, text))
-
-
-def _break(pending: PendingRequest, error: LinkError) -> None:
-    """Fail a request; asked for its error at once, since not everybody waits for the answer."""
-    if not pending.answer.done():
-        pending.answer.set_exception(error)
-        pending.answer.exception()
 
 
 def _pass(*_: object) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 from msgspec import Raw
 
-from toolyard.core.errors import LinkError, ToolyardError
+from toolyard.core.errors import BusyError, LinkError, ToolyardError
 from toolyard.core.model import Peer, ServerId
 from toolyard.wire import jsonrpc
 from toolyard.wire.era import Era
@@ -52,6 +52,7 @@ class LentMessage(msgspec.Struct, array_like=True, frozen=True):
     client: int | None = None
     """Tells clients of that replica apart, as `Requester.client` does; None for the hub itself."""
     turn: int | None = None
+    lane: int | None = None
 
 
 class Loan(msgspec.Struct, frozen=True):
@@ -92,10 +93,13 @@ class LentFailure(msgspec.Struct, frozen=True):
 
     text: str
     hint: str
+    retry_after: int = 0
 
     @property
     def error(self) -> LinkError:
         """The same as an error."""
+        if self.retry_after:
+            return BusyError(self.text, self.hint, self.retry_after)
         return LinkError(self.text, self.hint)
 
 
@@ -124,4 +128,5 @@ def give_back(why: str, *, is_lost: bool) -> bytes:
 def fail(error: BaseException) -> bytes:
     """Say that a call failed here."""
     hint = error.hint if isinstance(error, ToolyardError) else ""
-    return jsonrpc.notification(FAILED, jsonrpc.encode(LentFailure(str(error), hint)))
+    wait = error.retry_after if isinstance(error, BusyError) else 0
+    return jsonrpc.notification(FAILED, jsonrpc.encode(LentFailure(str(error), hint, wait)))

@@ -14,6 +14,8 @@ class Patience:
     """Enough for a package runner that downloads first."""
     list: float = 15.0
     call: float = 120.0
+    line: float = 30.0
+    """Of that time, while the server has as many calls under way as it may."""
     idle: float = 600.0
     """After so long without a call a process is ended; 0 means never."""
     first_pause: float = 1.0

@@ -25,6 +25,14 @@ class Requester(Protocol):
         """Equal for two calls only if a question that either raised can be put to both."""
         ...
 
+    @property
+    def lane(self) -> object:
+        """Equal for two calls that stand in one lane where calls wait for a busy server.
+
+        A claim of the client is enough for that.
+        """
+        ...
+
     def notify(self, method: str, params: bytes) -> None:
         """Pass on something the server said before its answer."""
         ...
@@ -59,6 +67,12 @@ class PendingRequest(Struct, eq=False):
         self._on_answered = call
         self.answer.add_done_callback(call)
 
+    def fail(self, error: Exception) -> None:
+        """Let whoever waits know that there is no answer, unless they know already."""
+        if not self.answer.done():
+            self.answer.set_exception(error)
+            self.answer.exception()  # asked for at once, since not everybody waits for the answer
+
     def interrupt(self, message: Message) -> None:
         """Give this to whoever waits now; the answer of the server is still to come."""
         waiting = self.answer
@@ -77,9 +91,11 @@ class RequestUnderWay:
 
     requester: Requester
     seconds: float
-    """Since it was sent."""
+    """Since it came."""
     is_asking: bool
     """True while the server waits for an answer to a question of its own."""
+    is_in_line: bool
+    """True while it waits for a place at the server, which has not seen it."""
 
 
 QuestionHook = Callable[[str, bool, list[Requester]], Requester | None]

@@ -8,6 +8,7 @@ from typing import Any, Final
 from msgspec import Raw
 
 from toolyard.core.errors import (
+    BusyError,
     ConfigError,
     HeldError,
     LimitError,
@@ -41,14 +42,21 @@ def explained(error: ToolyardError) -> Message:
     """Refuse a request for a reason of ours, with what to do next."""
     is_request = isinstance(error, UnknownNameError | HeldError | ConfigError)
     text = f"{error}; {error.hint}" if error.hint else str(error)
-    details = _limit_details(error) if isinstance(error, LimitError) else None
-    return error_reply(era.INVALID_PARAMS if is_request else era.SERVER_ERROR, text, details)
+    return error_reply(
+        era.INVALID_PARAMS if is_request else era.SERVER_ERROR, text, _details(error)
+    )
 
 
-def _limit_details(error: LimitError) -> dict[str, str | int]:
+def _details(error: ToolyardError) -> dict[str, str | int] | None:
     """Tell programs which limit refused a call, whose it is, and when to try again."""
-    details: dict[str, str | int] = {"limit": error.limit, "subject": error.whose}
-    return {**details, "retryAfter": error.retry_after} if error.retry_after else details
+    if not isinstance(error, LimitError | BusyError):
+        return None
+    details: dict[str, str | int] = {}
+    if isinstance(error, LimitError):
+        details = {"limit": error.limit, "subject": error.whose}
+    if error.retry_after:
+        details["retryAfter"] = error.retry_after
+    return details or None
 
 
 def refuse_call(text: str, method: str, *, is_modern: bool) -> Message:

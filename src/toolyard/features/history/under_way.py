@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from toolyard.links.instances import Instances
 from toolyard.links.keeper import Keeper
+from toolyard.links.pending import RequestUnderWay
 from toolyard.links.pool import LinkPool
 from toolyard.relay.offers import CALL_NAMES
 from toolyard.relay.relay import Relay
@@ -20,6 +21,8 @@ MOST: Final = 200
 """Calls that are told of; of more, those that take longest."""
 BY_NAME: Final = ("", *CALL_NAMES)
 """The tools that call the one which their arguments name; empty for doors that speak no MCP."""
+
+WaitsFor = Literal["server", "person", "place"]
 
 
 class CallUnderWay(Struct, frozen=True):
@@ -34,9 +37,9 @@ class CallUnderWay(Struct, frozen=True):
     tool: str
     """The tool's own name at its server."""
     ms: float
-    """Since it was sent to the server."""
-    waits_for: Literal["server", "person"]
-    """A person, while a question of the server is open."""
+    """Since it was sent to the server, or stands in line for it."""
+    waits_for: WaitsFor
+    """A person, while a question of the server is open; a place, while it stands in line."""
 
 
 class CallsUnderWay(Struct, frozen=True):
@@ -57,7 +60,7 @@ def find_calls(yard: Yard) -> CallsUnderWay:
         for pending in keeper.link.under_way():
             request = pending.requester
             if isinstance(request, ClientRequest) and request.method == "tools/call":
-                calls.append(_row(relay, request, entry.alias, pending.seconds, pending.is_asking))
+                calls.append(_row(relay, request, entry.alias, pending))
     calls.sort(key=lambda call: -call.ms)
     return CallsUnderWay(calls[:MOST], len(calls))
 
@@ -68,12 +71,14 @@ def _keepers(yard: Yard) -> Iterator[Keeper]:
 
 
 def _row(
-    relay: Relay, request: ClientRequest, server: str, seconds: float, is_asking: bool
+    relay: Relay, request: ClientRequest, server: str, pending: RequestUnderWay
 ) -> CallUnderWay:
     session = request.session
     agent, tool = session.agent or agent_of(session.info), _tool(relay, request)
-    ms = round(max(seconds, 0.0) * 1000, 1)
-    waits_for: Literal["server", "person"] = "person" if is_asking else "server"
+    ms = round(max(pending.seconds, 0.0) * 1000, 1)
+    waits_for: WaitsFor = "person" if pending.is_asking else "server"
+    if pending.is_in_line:
+        waits_for = "place"
     return CallUnderWay(agent, session.caller, server, tool, ms, waits_for)
 
 

@@ -39,7 +39,7 @@ class Probe:
     """A session that exists only to look: it answers nothing, and remembers what it hears."""
 
     def __init__(self, name: str) -> None:
-        self.client = self.turn = f"probe {name}"
+        self.client = self.turn = self.lane = f"probe {name}"
         self.heard: list[str] = []
         self.busy = False
 

@@ -66,6 +66,7 @@ function call({ agent, server, tool, ms: took, waits_for: waitsFor }, at) {
       " → ",
       link(path, `${visible(server)} / ${visible(tool)}`),
       waitsFor === "person" ? tag("waiting for a person") : null,
+      waitsFor === "place" ? tag("waiting in line") : null,
     ),
     small(ms(took)),
   );
