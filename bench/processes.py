@@ -48,7 +48,9 @@ def surroundings(home: Path) -> dict[str, str]:
     }
     for place in places.values():
         Path(place).mkdir(mode=0o700, exist_ok=True)
-    return {**os.environ, **places, "HOME": str(home), "TOOLYARD_TOKEN": TOKEN}
+    # Whatever the shell says, Python keeps what it compiled: we measure no compiler.
+    kept = {"PYTHONDONTWRITEBYTECODE": ""}
+    return {**os.environ, **places, **kept, "HOME": str(home), "TOOLYARD_TOKEN": TOKEN}
 
 
 def free_port() -> int:

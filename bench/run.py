@@ -27,6 +27,7 @@ from cold import attach, cold_start
 from identity import with_and_without
 from idle import idle
 from interceptors import interceptors
+from large import burst_memory
 from load import LoadError, Tally, burst, churn, repeat
 from processes import Running, door_opens, http_upstreams, hub, relay, stdio_upstream, tools_arrive
 from search import searches
@@ -121,6 +122,7 @@ OF_THE_HUB: dict[str, Callable[[argparse.Namespace], Awaitable[list[Row]]]] = {
     "interceptor": lambda given: interceptors(given.rounds, given.seconds),
     "otel": lambda given: traced_or_not(given.rounds, given.seconds),
     "cold": lambda given: cold_start(given.rounds),
+    "large": lambda given: burst_memory(given.rounds),
     "attach": lambda given: attach(given.rounds),
     "idle": lambda given: idle(given.rounds),
     "search": lambda given: searches(given.rounds, given.against),
