@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -203,6 +204,18 @@ def test_a_resource_without_a_name_is_called_by_its_uri() -> None:
 
 
 # What a tool returns.
+
+
+def test_an_offer_under_another_name_takes_no_more_memory_than_its_bytes() -> None:
+    text = json.dumps({"name": "a", "description": "x" * 1300, "inputSchema": {"type": "object"}})
+    offer, count = Offer("a", text.encode()), 100
+
+    tracemalloc.start()
+    shapes = [shaped("tools", offer, f"server__a{number:03}") for number in range(count)]
+    taken = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+
+    assert taken / count < len(shapes[0].modern) + 250
 
 
 def test_only_legacy_clients_get_anything_in_an_object() -> None:

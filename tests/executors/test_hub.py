@@ -22,12 +22,12 @@ import pytest
 from tests.e2e.hub import TOKEN, RunningHub, new_home, running_hub, toolyard
 from tests.executors.docker.site import IMAGE, daemon_here
 from tests.executors.ssh.site import need_sshd, running
-from toolyard.executors.probe_server import PROBE_SERVER
+from toolyard.executors.probe_server import probe_command
 
 pytestmark = pytest.mark.executors
 
 KILLS = 50
-SCRIPT = [word.replace("${", "$${") for word in PROBE_SERVER.argv]
+SCRIPT = [word.replace("${", "$${") for word in probe_command().argv]
 """As one writes it into a file, where `${` begins a reference."""
 NAMES = ("here", "boxed", "there")
 

@@ -188,7 +188,7 @@ def shaped(kind: str, offer: Offer, name: str) -> Shaped:
     fields = _members(raw)
     if name != offer.key:
         fields[KEYS[kind]] = Raw(_encode(name))
-        raw = _encode(fields)
+        raw = _fitted(fields)
     if "outputSchema" not in fields:
         return Shaped(raw, raw)
     output = bytes(fields.pop("outputSchema"))
@@ -197,7 +197,12 @@ def shaped(kind: str, offer: Offer, name: str) -> Shaped:
         return Shaped(raw, raw, wraps)
     if fitting is not None:
         fields["outputSchema"] = Raw(fitting)
-    return Shaped(raw, _encode(fields), wraps)
+    return Shaped(raw, _fitted(fields), wraps)
+
+
+def _fitted(fields: Mapping[str, Raw]) -> bytes:
+    """Encode into as many bytes as it takes: msgspec's own have room for half as many again."""
+    return bytes(memoryview(_encode(fields)))
 
 
 def unfit(offers: Offers) -> frozenset[str]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-from typing import Final
+from functools import cache
+from pathlib import Path
 
 from toolyard.core.model import Command
 
-_SCRIPT: Final = (files(__package__) / "probe_server.sh").read_text(encoding="utf-8")
 
-PROBE_SERVER: Final = Command(("sh", "-c", _SCRIPT))
-"""Has two tools: `ping` returns "pong", `reach` the HTTP status of an address."""
+@cache
+def probe_command() -> Command:
+    """The command of a server with two tools.
+
+    `ping` returns "pong", `reach` the HTTP status of an address.
+    """
+    script = Path(__file__).with_suffix(".sh").read_text(encoding="utf-8")
+    return Command(("sh", "-c", script))

@@ -19,7 +19,7 @@ from toolyard.core.placement import Run
 from toolyard.core.ports import Executor
 from toolyard.core.problems import ProblemCode
 from toolyard.core.sites import Placement, Site
-from toolyard.executors.probe_server import PROBE_SERVER
+from toolyard.executors.probe_server import probe_command
 from toolyard.links.connecting import open_run
 from toolyard.links.link import Link
 from toolyard.links.patience import Patience
@@ -162,7 +162,7 @@ class Sites:
         try:
             async with asyncio.timeout(TEST_SECONDS):
                 executor = self.get(name)
-                run = Run("toolyard-test", PROBE_SERVER, placement, owner="test")
+                run = Run("toolyard-test", probe_command(), placement, owner="test")
                 opened = open_run(run, executor, Patience(open=TEST_SECONDS), LIMIT, "legacy")
                 async with opened as link:
                     done(f"a tiny server was started ({link.where})")

@@ -12,7 +12,7 @@ import pytest
 
 from tests.e2e.hub import RunningHub, new_home, running_hub
 from tests.executors.docker.site import IMAGE, Daemon, load_image
-from toolyard.executors.probe_server import PROBE_SERVER
+from toolyard.executors.probe_server import probe_command
 
 pytestmark = [pytest.mark.executors, pytest.mark.timeout(120)]
 
@@ -22,7 +22,7 @@ SECONDS = 30.0
 
 
 def add(hub: RunningHub, name: str) -> None:
-    tiny = [word.replace("${", "$${") for word in PROBE_SERVER.argv]
+    tiny = [word.replace("${", "$${") for word in probe_command().argv]
     file = hub.home / "config" / "servers.json"
     said = json.loads(file.read_text())
     args = ["-c", HEAVY, *tiny]
@@ -70,7 +70,7 @@ def test_an_entry_without_a_command_runs_its_image_and_says_so_where_there_is_no
     here: Daemon,
 ) -> None:
     image = "toolyard-tiny:test"
-    load_image(here, image, f"ENTRYPOINT {json.dumps(PROBE_SERVER.argv)}")
+    load_image(here, image, f"ENTRYPOINT {json.dumps(probe_command().argv)}")
     servers = {
         "own": {"executor": {"name": "engine", "image": image}},
         "lost": {"executor": {"image": image}},

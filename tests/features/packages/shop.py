@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from toolyard.executors.probe_server import PROBE_SERVER
+from toolyard.executors.probe_server import probe_command
 
 _NPX = """#!/bin/sh
 echo "npx $*" >> {shop}/log
@@ -100,7 +100,7 @@ class Shop:
         """The PATH with the shop's launchers first."""
         return os.pathsep.join((str(self.bin), os.environ["PATH"]))
 
-    def publish(self, name: str, version: str, more: str = PROBE_SERVER.argv[-1]) -> None:
+    def publish(self, name: str, version: str, more: str = probe_command().argv[-1]) -> None:
         """Offer a version of a package, which notes how it is started and then does more."""
         place = self.folder / name
         place.mkdir(parents=True, exist_ok=True)
