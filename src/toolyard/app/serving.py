@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from toolyard.app.allocator import share_one_heap
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
 from toolyard.console.holder import find_holder
@@ -62,6 +63,7 @@ def _port_taken(host: str, port: int) -> CommandError:
 
 
 def _prepare(settings: Settings) -> None:
+    share_one_heap()
     os.umask(0o077)  # what the hub makes is for its owner alone
     logging.basicConfig(
         level=settings.log_level.upper(),
