@@ -15,7 +15,8 @@ from table import Row, limit
 
 SERVERS = 20
 TOOLS = 50
-MOST_RSS = 60.0
+MOST_RSS = 68.0
+"""With room for what a busy machine adds. The goal is 45; see decision 0059."""
 MOST_GROWTH = 3.0  # MB over ten thousand calls: noise of the allocator, not a leak
 OPENING = {
     "jsonrpc": "2.0",

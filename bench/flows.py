@@ -28,6 +28,7 @@ from processes import TOKEN, Running, stdio_upstream, tools_arrive
 
 import toolyard
 from toolyard import app
+from toolyard.core.opened_hub import OpenedHub
 from toolyard.settings import read_settings
 
 PACKAGE = str(Path(toolyard.__file__).parent) + "/"
@@ -184,12 +185,12 @@ async def hub_in_this_loop(home: Path) -> AsyncIterator[Target]:
     config.write_text(json.dumps({"mcpServers": {"s00": entry}}))
     settings = read_settings({"config_file": str(config)}, {"TOOLYARD_HOME": str(home)})
     settings = replace(settings, port=0, port_fixed=True, token=TOKEN)
-    opened: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    opened: asyncio.Future[OpenedHub] = asyncio.get_running_loop().create_future()
     async with asyncio.TaskGroup() as group:
         running = group.create_task(app.run(settings, ready=opened.set_result))
         try:
             async with asyncio.timeout(60):
-                yield Target(f"{await opened}/mcp", TOKEN, "s00__")
+                yield Target(f"{(await opened).url}/mcp", TOKEN, "s00__")
         finally:
             running.cancel()
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     import click
 
+    from toolyard.core.model import Offer
     from toolyard.core.open_pages import OpenPage
     from toolyard.core.ports import RecordSource
     from toolyard.operation import Operation
@@ -57,6 +58,9 @@ class Feature:
     package: str
     operations: str = ""
     """The module whose operations are the feature's."""
+    tools: str = ""
+    """The tools of the hub itself by which a model asks what some of these ask. They are described
+    apart from the operations, which a hub loads only when one of its pages or commands does."""
     parts: str = ""
     """A function that builds, on what there is, what the feature needs besides."""
     sources: str = ""
@@ -82,6 +86,11 @@ class Feature:
 
         module = importlib.import_module(f"{self.package}.{self.operations}")
         return [value for value in vars(module).values() if isinstance(value, Operation)]
+
+    def load_tools(self) -> Sequence[Offer]:
+        """Return the tools of the hub itself that are the feature's."""
+        tools: Sequence[Offer] = load(self.package, self.tools) if self.tools else ()
+        return tools
 
     def make_parts(self, yard: Yard) -> Iterable[object]:
         """Build what the feature needs on a yard."""

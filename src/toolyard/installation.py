@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 NAME: Final = "toolyard"
 GONE: Final = "the hub's own files are gone, so it can load nothing new"
+REPLACED: Final = "the hub's own files were replaced since it started, so it can load nothing new"
 GONE_HINT: Final = "run: toolyard restart"
 _CACHE: Final = re.compile(r"(?:archive|environments|builds)-v\d+")
 """The folders of uv's cache that hold environments."""
@@ -120,6 +121,29 @@ def typed_command(invoked: str) -> str:
 def is_gone() -> bool:
     """Tell whether the files that this process was loaded from are gone."""
     return not os.path.exists(__file__)
+
+
+def why_not_loadable() -> str:
+    """Tell why this process can load no more of its own code; nothing if it can.
+
+    Code of a newer Toolyard does not fit what is loaded, so an upgrade counts as well.
+    """
+    state = _own_state()
+    if state == _LOADED:
+        return ""
+    return GONE if state is None else REPLACED
+
+
+def _own_state() -> tuple[int, int] | None:
+    """This very file as it is on disk, which stands for all; None if it is gone."""
+    try:
+        own = os.stat(__file__)
+    except OSError:
+        return None
+    return own.st_ino, own.st_mtime_ns
+
+
+_LOADED: Final = _own_state()
 
 
 def how_to_add(*extras: str, prefix: Path | None = None) -> str:

@@ -9,10 +9,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from toolyard.core.opened_hub import OpenedHub
     from toolyard.settings import Settings
 
 
-def serve(settings: Settings, ready: Callable[[str], None]) -> None:
+def serve(settings: Settings, ready: Callable[[OpenedHub], None]) -> None:
     """Run the hub until it is told to stop."""
     with _kept_for_good():
         from toolyard.app import serving

@@ -34,8 +34,6 @@ from toolyard.core.fields import FieldFault
 from toolyard.core.jsontypes import JsonObject
 
 if TYPE_CHECKING:
-    from toolyard.core.model import Offer
-    from toolyard.relay.offers import OwnTool
     from toolyard.yard import Yard
 
 Order = TypeVar("Order", bound=Struct)
@@ -173,9 +171,6 @@ class Operation(Generic[Order, Answer]):
     """The answer has a field `success`; so a refusal of the input says `success: false`."""
     from_picture: bool = False
     """The answer is the picture's, so the picture's revision is its version."""
-    tools: tuple[OwnTool, ...] = ()
-    """The tools of the hub itself by which a model asks the same; the relay answers them, from what
-    the model's client sees."""
     role: Role = Role.KEEPER
     """The least role that may run it. What members may run is below `OWN_PATHS`, and is about
     nothing but the things of `Yard.own_member`."""
@@ -229,11 +224,6 @@ def operation(
         )
 
     return describe
-
-
-def own_tools(operations: Iterable[Operation[Any, Any]]) -> list[Offer]:
-    """The tools of the hub itself that these operations describe."""
-    return [tool.offer(op.order) for op in operations for tool in op.tools]
 
 
 def read_order(

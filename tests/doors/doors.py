@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from toolyard import app
+from toolyard.core.opened_hub import OpenedHub
 from toolyard.feature import Feature
 from toolyard.features import FEATURES
 from toolyard.links.patience import Patience
@@ -275,12 +276,12 @@ async def open_doors(
     settings = read_settings({"config_file": str(config)}, {"TOOLYARD_HOME": str(home)})
     fixed: dict[str, Any] = {"port": 0, "port_fixed": True, "token": TOKEN}
     settings = replace(settings, **{**fixed, **changes})
-    opened: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    opened: asyncio.Future[OpenedHub] = asyncio.get_running_loop().create_future()
     async with asyncio.TaskGroup() as group:
         hub = app.run(settings, ready=opened.set_result, patience=patience, features=features)
         running = group.create_task(hub)
         async with asyncio.timeout(PATIENCE):
-            url = await opened
+            url = (await opened).url
         try:
             yield Doors(_port(url, home, settings.public), home)
         finally:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.doors.doors import TOKEN, Doors, call
 from toolyard.doors.http.gate import is_open
-from toolyard.doors.page.web import KEYS_KEPT
+from toolyard.doors.page.page_sessions import KEYS_KEPT
 
 OWN = ("127.0.0.1", "localhost", "LOCALHOST", "[::1]")
 FOREIGN = (

@@ -1,4 +1,4 @@
-"""The tools of the hub itself are described where the same is asked as an operation."""
+"""The tools of the hub itself are described by the features whose operations ask the same."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 from msgspec import Meta, Struct
 
 from toolyard.features import FEATURES
-from toolyard.operation import own_tools
 from toolyard.relay.offers import LIFE, LOOKS, OF_OPERATIONS, OwnTool, own_offers
 
 
@@ -43,10 +42,10 @@ def test_a_tool_cannot_take_what_its_order_has_not() -> None:
         offered(nothing=Meta(description="Nothing."))
 
 
-def test_every_tool_that_is_an_operation_s_is_described_by_one() -> None:
-    operations = [operation for feature in FEATURES for operation in feature.load_operations()]
+def test_every_tool_that_is_an_operation_s_is_described_by_one_feature() -> None:
+    tools = [tool.key for feature in FEATURES for tool in feature.load_tools()]
 
-    assert sorted(tool.key for tool in own_tools(operations)) == sorted(OF_OPERATIONS)
+    assert sorted(tools) == sorted(OF_OPERATIONS)
 
 
 def test_the_tools_are_listed_in_one_order_whichever_feature_comes_first() -> None:

@@ -11,6 +11,7 @@ from toolyard.app.doors import open_doors, say_unfindable
 from toolyard.app.house import House
 from toolyard.app.listening import bind_all
 from toolyard.core.errors import StoreError
+from toolyard.core.opened_hub import OpenedHub
 from toolyard.doors.http.address import client_url, local_url
 from toolyard.doors.stdio.own_streams import serve_stdio
 from toolyard.doors.stdio.wishes import Wishes
@@ -31,7 +32,7 @@ async def run(
     settings: Settings,
     *,
     stdio: Mapping[str, str] | None = None,
-    ready: Callable[[str], None] | None = None,
+    ready: Callable[[OpenedHub], None] | None = None,
     patience: Patience = Patience(),  # noqa: B008 - frozen
     features: Sequence[Feature] = FEATURES,
 ) -> None:

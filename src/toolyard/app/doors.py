@@ -9,6 +9,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from toolyard import __version__
@@ -19,34 +20,32 @@ from toolyard.core import watches
 from toolyard.core.caller import Caller, TurnedAway
 from toolyard.core.errors import StoreError, UnknownNameError
 from toolyard.core.model import Problem, Report
+from toolyard.core.opened_hub import OpenedHub
 from toolyard.core.problems import ProblemCode
 from toolyard.doors.http.address import EVERYWHERE, open_url, problems_of, public_hosts
 from toolyard.doors.http.door import HttpDoor
 from toolyard.doors.http.gate import NAMES, Gate, admit_member
+from toolyard.doors.http.late_app import LateApp
 from toolyard.doors.http.probes import ProbeDoor
 from toolyard.doors.http.server import HttpServer
 from toolyard.doors.http.tls import TlsFiles, renew_tls
 from toolyard.doors.http.unread import Unread
-from toolyard.doors.page.browser_ties import BrowserTies
-from toolyard.doors.page.web import Pages, PageSessions
-from toolyard.doors.rest.app import make_app
-from toolyard.doors.rest.open_routes import open_routes
-from toolyard.doors.rest.well_known import well_known_routes
+from toolyard.doors.page.page_sessions import PageSessions
 from toolyard.doors.stdio.socket_door import SocketDoor
-from toolyard.features.auth.link_pages import MemberLinkPages
 from toolyard.features.authorization.preview import PathViews
 from toolyard.features.hub.links import PageLinks
 from toolyard.features.members.source import find_identity, make_page_logins
+from toolyard.features.servers.picture import problems
 from toolyard.features.tokens.store import TokensFile
 from toolyard.records.runfile import HubState, RunDir
 from toolyard.relay.guests import Guests
-from toolyard.relay.view import View
 from toolyard.settings import in_force
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from toolyard.features.members.page_login import PageLogins
+    from toolyard.relay.view import View
 
 log = logging.getLogger(__name__)
 
@@ -59,9 +58,9 @@ async def open_doors(
     place: RunDir,
     listeners: Listeners,
     token: str,
-    ready: Callable[[str], None] | None,
+    ready: Callable[[OpenedHub], None] | None,
 ) -> None:
-    """Serve all doors of a house until it is told to stop; `ready` gets the address."""
+    """Serve all doors of a house until it is told to stop; `ready` gets what has opened."""
     settings, stop, port = house.settings, house.stopping, listeners.door.port
     house.board.post(Report("doors", problems=tuple(problems_of(settings, port))))
     door = HttpDoor(
@@ -124,10 +123,12 @@ def _make_server(
     def link() -> str:
         return f"{open_url(settings, port)}/open?code={sessions.new_code()}"
 
+    house.yard.parts.add(PathViews(partial(_look, door)))
+    house.yard.parts.add(PageLinks(link))
     return HttpServer(
         _make_gate(house, listeners, token, sessions, logins),
         door,
-        _make_rest(house, door, sessions, link, logins),
+        LateApp(lambda: _make_rest(house, sessions, logins)),
         unread,
         limit=settings.client_message_limit,
         connections=settings.connection_limit,
@@ -234,7 +235,7 @@ async def _be_found(
     place: RunDir,
     port: int,
     serving: asyncio.Task[None],
-    ready: Callable[[str], None] | None,
+    ready: Callable[[OpenedHub], None] | None,
 ) -> None:
     """Tell others where the hub is for as long as it serves."""
     try:
@@ -244,7 +245,8 @@ async def _be_found(
     announced = Announcing(house.url)
     await announced.begin()
     if ready is not None:
-        ready(house.public)
+        link = house.yard.part(PageLinks).new()
+        ready(OpenedHub(house.public, link, tuple(problems(house.board.snapshot))))
     await serving
     await announced.end()
 
@@ -266,33 +268,19 @@ async def _wait_first_picture(house: House) -> None:
         log.warning("the doors open before all files were read")
 
 
-def _make_rest(
-    house: House,
-    door: HttpDoor,
-    sessions: PageSessions,
-    link: Callable[[], str],
-    logins: PageLogins | None,
-) -> ASGIApp:
-    """The application of all doors but MCP's: the control API and the page."""
+def _look(door: HttpDoor, path: str, caller: Caller) -> View:
+    """Return what a caller sees at a path of the MCP door."""
+    refused = admit_member(caller, path)
+    if isinstance(refused, TurnedAway):
+        raise UnknownNameError(refused.text)
+    return door.look(path, caller)
 
-    def look(path: str, caller: Caller) -> View:
-        refused = admit_member(caller, path)
-        if isinstance(refused, TurnedAway):
-            raise UnknownNameError(refused.text)
-        return door.look(path, caller)
 
-    house.yard.parts.add(PathViews(look))
-    house.yard.parts.add(PageLinks(link))
-    has_callbacks = house.callbacks is not None or logins is not None
-    bring = house.member_callbacks.bring if has_callbacks else None
-    identity = find_identity(house.yard)
-    login = [] if identity is None else well_known_routes(identity)
-    links = None
-    if logins is not None:
-        links = MemberLinkPages(house.member_links, house.logins, house.member_secrets, logins)
-    page = Pages(sessions, bring, links, logins, BrowserTies(house.public))
-    pages = [*login, *open_routes(house.pages), *page.routes()]
-    return make_app(house.operations, house.yard, pages)
+def _make_rest(house: House, sessions: PageSessions, logins: PageLogins | None) -> ASGIApp:
+    """The application of all doors but MCP's, with all that it alone needs."""
+    from toolyard.app.rest import make_rest
+
+    return make_rest(house, sessions, logins)
 
 
 class Announcing:

@@ -80,7 +80,6 @@ from toolyard.links.projects import ProjectFolders
 from toolyard.links.readiness import Readiness
 from toolyard.links.sites import Sites
 from toolyard.links.weights import Weights
-from toolyard.operation import own_tools
 from toolyard.records.addresses import AddressStore, open_addresses
 from toolyard.records.audit_trail import AuditTrail
 from toolyard.records.backups import Backups
@@ -125,9 +124,6 @@ class House:
         self.url = url
         self.public = public
         self.features = features
-        self.operations = [
-            operation for feature in features for operation in feature.load_operations()
-        ]
         self._patience = replace(
             patience,
             open=settings.start_timeout,
@@ -352,7 +348,7 @@ class House:
             self.call_log.record,
             ScannedAppHubs(self.apps, self.board, self.pool),
             lambda: describe_yard(self.yard),
-            own_tools(self.operations),
+            [tool for feature in self.features for tool in feature.load_tools()],
             self.fleet.make_notes(
                 lambda: self.relay.subscriptions.sessions,
                 lambda session, note: self.relay.takeover.renew(session, note),

@@ -21,9 +21,11 @@ from toolyard.settings import Settings, read_settings
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
+    from toolyard.core.opened_hub import OpenedHub
 
-def serve(settings: Settings, ready: Callable[[str], None]) -> None:
-    """Run the hub until it is told to stop; `ready` gets its address once the doors are open.
+
+def serve(settings: Settings, ready: Callable[[OpenedHub], None]) -> None:
+    """Run the hub until it is told to stop; `ready` gets it once its doors are open.
 
     Raises:
         AlreadyRunningError: A hub of this user is running.

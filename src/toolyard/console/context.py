@@ -16,14 +16,15 @@ from toolyard.console.terminal import Terminal
 
 if TYPE_CHECKING:
     from toolyard.console.control import Control
+    from toolyard.core.opened_hub import OpenedHub
     from toolyard.operation import Answer, Operation, Order
     from toolyard.records.places import RecordPlaces
     from toolyard.records.runfile import RunDir
     from toolyard.settings import Settings
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-Serve = Callable[["Settings", Callable[[str], None]], None]
-"""Is the hub until told to stop; calls what it is given with its address, once doors are open."""
+Serve = Callable[["Settings", Callable[["OpenedHub"], None]], None]
+"""Is the hub until told to stop; calls what it is given once its doors are open."""
 ServeStdio = Callable[[Mapping[str, object], Mapping[str, str]], None]
 ServeRemote = Callable[[str, str, str], None]
 """Stands in for a hub elsewhere, by its address, or for a profile or a server of it."""

@@ -111,7 +111,7 @@ CALLING: Final[Mapping[Tier, CallTool]] = {
 CALL_NAMES: Final = {call.name: tier for tier, call in CALLING.items()}
 
 OF_OPERATIONS: Final = ("toolyard_status", "toolyard_tools", *CALL_NAMES, "toolyard_refresh")
-"""The tools that ask what an operation asks, and are described there; in the order of the list."""
+"""The tools that ask what an operation asks, described by its feature; in the order of the list."""
 
 
 class ServersQuery(Struct, frozen=True):
@@ -209,7 +209,7 @@ OwnOffers = Mapping[str, tuple[Offer, ...]]
 
 
 def own_offers(described: Iterable[Offer]) -> OwnOffers:
-    """All that the hub itself offers; given are the tools that operations describe."""
+    """All that the hub itself offers; given are the tools that features describe."""
     by_name = {offer.key: offer for offer in described}
     tools = tuple(by_name[name] for name in OF_OPERATIONS if name in by_name)
     return {"tools": tools + LIFE, "prompts": PROMPTS, "resources": RESOURCES}

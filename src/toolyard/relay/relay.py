@@ -108,7 +108,7 @@ class Relay:
             record: Takes down calls of tools.
             app_hubs: Answer those who come to one app alone.
             status: Returns the whole yard.
-            own_tools: The tools of the hub itself that operations describe.
+            own_tools: The tools of the hub itself that features describe.
             notes: Keep the wishes of clients that other replicas may serve, too.
             handles: Name to clients what is held here, and lead to what others hold.
             credential_links: Lead members to pages for what their calls lack.

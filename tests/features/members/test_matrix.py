@@ -146,12 +146,7 @@ async def test_every_role_at_the_mcp_door(team: Doors, issuer: SigningIssuer) ->
 async def test_the_hubs_own_tools_tell_a_member_nothing_of_what_they_do_not_see(
     team: Doors, issuer: SigningIssuer
 ) -> None:
-    own = [
-        tool.name
-        for feature in FEATURES
-        for operation in feature.load_operations()
-        for tool in operation.tools
-    ]
+    own = [tool.key for feature in FEATURES for tool in feature.load_tools()]
     assert "toolyard_status" in own
     rob = Person(team, issuer, "rob", groups=["reviewers"])
     listed = [tool["name"] for tool in (await rob.ask("tools/list"))["result"]["tools"]]

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from toolyard.core.caller import CALLER_KEY
-from toolyard.doors.http.reply import HttpReply, Request, header_lines
+from toolyard.doors.http.late_app import UnloadableError
+from toolyard.doors.http.reply import PROBLEM, HttpReply, Request, header_lines
+from toolyard.wire import jsonrpc
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Scope
@@ -35,6 +37,10 @@ async def serve_app(app: ASGIApp, request: Request, reply: HttpReply) -> None:
     }
     try:
         await app(scope, call.receive, call.send)
+    except UnloadableError as error:
+        body = {"title": str(error), "status": 503, "detail": str(error), "hint": error.hint}
+        reply.respond(503, jsonrpc.encode(body), PROBLEM)
+        return
     except Exception:
         log.exception("a page failed", extra={"path": request.path})
         if not call.started:

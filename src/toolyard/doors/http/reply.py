@@ -22,6 +22,7 @@ STATUS_LINES: Final = {
     status.value: f"{status.value} {status.phrase}".encode() for status in HTTPStatus
 }
 JSON: Final = b"content-type: application/json\r\n"
+PROBLEM: Final = b"content-type: application/problem+json\r\n"
 """The header line of every answer of MCP that is no stream."""
 EVENTS: Final = (
     b"content-type: text/event-stream\r\n"

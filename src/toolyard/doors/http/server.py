@@ -16,7 +16,7 @@ from toolyard.doors.http.connection import InboundConnection
 from toolyard.doors.http.door import HttpDoor
 from toolyard.doors.http.gate import LOGIN_FOR, NOBODY, UNPROVEN, VISITOR, Gate
 from toolyard.doors.http.path_scope import BELOW, MCP
-from toolyard.doors.http.reply import HttpReply, Request
+from toolyard.doors.http.reply import PROBLEM, HttpReply, Request
 from toolyard.doors.http.stranger_bodies import StrangerBodies
 from toolyard.doors.http.tls import TlsFiles
 from toolyard.doors.http.unread import Unread
@@ -35,7 +35,6 @@ PARTING_SECONDS: Final = 0.5
 FORM_BYTES: Final = 256 << 10
 UNPROVEN_BYTES: Final = 64 << 10
 """The largest body that is kept while the issuer of a token is asked for its keys."""
-_PROBLEM: Final = b"content-type: application/problem+json\r\n"
 
 
 class BoundDoor(NamedTuple):
@@ -166,7 +165,7 @@ class HttpServer:
         """Say why, in a form that people and programs read."""
         status, text, challenge = refused
         body = {"title": text, "status": status, "detail": text, "hint": ""}
-        lines = _PROBLEM
+        lines = PROBLEM
         if challenge:
             lines += b"www-authenticate: %b\r\n" % challenge.encode("ascii")
         reply.respond(status, jsonrpc.encode(body), lines)

@@ -10,6 +10,7 @@ from toolyard.features import apps, clients, history, servers
 FEATURE: Final = Feature(
     __name__,
     operations="operations",
+    tools="own_tools:TOOLS",
     sources="source:sources",
     commands=(
         CliCommand("up", "Start the hub.", Heading.HUB, "life_commands:up_command"),

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -27,6 +27,8 @@ from toolyard.core.problems import ProblemCode
 if TYPE_CHECKING:
     from toolyard.console.control import Control
     from toolyard.console.supervisor import Supervisor
+    from toolyard.core.model import Problem
+    from toolyard.core.opened_hub import OpenedHub
     from toolyard.core.rows import ProblemRow
     from toolyard.records.runfile import HubState
 
@@ -96,11 +98,11 @@ def up_command(context: CliContext, detach: bool) -> None:
         raise AlreadyRunningError(state)
     _remember(context)
 
-    # In a thread, because the link is asked for at the door of the very hub that is calling.
+    # In a thread, because a terminal that takes nothing more must not hold up the hub.
     assert context.serve is not None  # the command line's own entry gives it
     context.serve(
         context.settings,
-        lambda url: threading.Thread(target=_announce, args=(context, url, ELSEWHERE)).start(),
+        lambda hub: threading.Thread(target=_tell, args=(context, hub, ELSEWHERE)).start(),
     )
 
 
@@ -204,18 +206,25 @@ def _detach(context: CliContext) -> None:
     _announce(context, running.address)
 
 
-def _announce(context: CliContext, url: str, lead: str = "Next:") -> None:
-    """Say where the hub is, and what to do next."""
-    from toolyard.features.clients.ours import own_entry
+def _announce(context: CliContext, url: str) -> None:
+    """Say where a hub is that runs in a process of its own."""
+    from toolyard.core.opened_hub import OpenedHub
 
-    entry = {"mcpServers": {"toolyard": own_entry(context.hub_settings)}}
     hub = context.find_hub()
-    link = find_link(hub) if hub else ""
-    answer = {"url": url, "mcp": f"{url}/mcp", "link": link, "client": entry}
-    context.terminal.answer(answer, lambda: _welcome(context, url, link, entry, lead))
-    sys.stdout.flush()
+    _tell(context, OpenedHub(url, find_link(hub) if hub else ""), "Next:")
     if hub:
         _warn(context, _find_problems(hub))
+
+
+def _tell(context: CliContext, hub: OpenedHub, lead: str) -> None:
+    """Say where the hub is, what to do next, and what is wrong with its address."""
+    from toolyard.features.clients.ours import own_entry
+
+    url, entry = hub.url, {"mcpServers": {"toolyard": own_entry(context.hub_settings)}}
+    answer = {"url": url, "mcp": f"{url}/mcp", "link": hub.link, "client": entry}
+    context.terminal.answer(answer, lambda: _welcome(context, url, hub.link, entry, lead))
+    sys.stdout.flush()
+    _warn(context, hub.problems)
 
 
 def find_link(hub: Control) -> str:
@@ -237,7 +246,7 @@ def _find_problems(hub: Control) -> list[ProblemRow]:
         return []
 
 
-def _warn(context: CliContext, problems: list[ProblemRow]) -> None:
+def _warn(context: CliContext, problems: Iterable[Problem | ProblemRow]) -> None:
     """Say what is wrong with where the hub is, so that nobody can miss it."""
     for problem in problems:
         if problem.code in LOUD:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from datetime import UTC, datetime
-from typing import Final
 
 from msgspec import Struct
 
@@ -21,7 +20,6 @@ from toolyard.features.hub.settings_rows import SettingList, setting_row
 from toolyard.features.hub.status import describe_yard
 from toolyard.links.readiness import Readiness
 from toolyard.operation import Done, NoInput, Streamed, WithStatus, operation
-from toolyard.relay.offers import LOOKS, OwnTool
 from toolyard.settings import SETTINGS, Settings
 from toolyard.yard import Stopping, Yard
 
@@ -103,15 +101,7 @@ async def get_ready(yard: Yard, order: NoInput) -> WithStatus[Ready]:
     return WithStatus(Ready(ready), 200 if ready else 503)
 
 
-STATUS_TOOL: Final = OwnTool(
-    "toolyard_status",
-    "Status of the yard",
-    "Which servers the hub has, their state, number of tools and problems with hints.",
-    LOOKS,
-)
-
-
-@operation("GET", "/api/v1/status", tag="yard", from_picture=True, tools=(STATUS_TOOL,))
+@operation("GET", "/api/v1/status", tag="yard", from_picture=True)
 async def get_status(yard: Yard, order: NoInput) -> YardStatus:
     """The whole yard."""
     return describe_yard(yard)

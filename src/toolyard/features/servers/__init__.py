@@ -12,6 +12,7 @@ FEATURE: Final = Feature(
     parts="source:parts",
     sources="source:sources",
     operations="operations",
+    tools="own_tools:TOOLS",
     commands=(
         CliCommand(
             "edit",

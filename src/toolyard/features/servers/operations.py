@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -32,7 +32,6 @@ from toolyard.features.servers.store import ServersFile
 from toolyard.links.instances import Instances
 from toolyard.links.pool import LinkPool
 from toolyard.operation import Done, Guard, Needs, NoInput, OpenObject, Ordered, operation
-from toolyard.relay.offers import REPEATS, OwnTool
 from toolyard.yard import Yard
 
 TOP = "/api/v1/servers"
@@ -244,15 +243,7 @@ async def refresh_server(yard: Yard, order: ServerAlias) -> Done:
     return Done()
 
 
-REFRESH_TOOL: Final = OwnTool(
-    "toolyard_refresh",
-    "Ask all servers again",
-    "Ask every server again for its tools, prompts and resources, and wake those that failed.",
-    REPEATS,
-)
-
-
-@operation("POST", "/api/v1/refresh", tag="yard", tools=(REFRESH_TOOL,))
+@operation("POST", "/api/v1/refresh", tag="yard")
 async def refresh_servers(yard: Yard, order: NoInput) -> Done:
     """Ask all servers again."""
     yard.part(LinkPool).refresh()

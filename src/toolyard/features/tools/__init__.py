@@ -10,6 +10,7 @@ FEATURE: Final = Feature(
     __name__,
     parts="source:parts",
     operations="operations",
+    tools="own_tools:TOOLS",
     commands=(
         CliCommand(
             "tools",

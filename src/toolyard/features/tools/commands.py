@@ -50,7 +50,8 @@ def tools_command(
     """
     from toolyard.console.settling import find_settled
     from toolyard.features.tools.model import read_card
-    from toolyard.features.tools.operations import ToolsQuery, list_tools
+    from toolyard.features.tools.operations import list_tools
+    from toolyard.features.tools.own_tools import ToolsQuery
 
     hub = find_settled(context)
     if len(words) == 1 and words[0]:
@@ -96,7 +97,8 @@ def call_command(
     from toolyard.console.settling import find_settled
     from toolyard.features.tools.arguments import read_arguments
     from toolyard.features.tools.finding import find_tool
-    from toolyard.features.tools.operations import ToolCall, call_tool
+    from toolyard.features.tools.operations import call_tool
+    from toolyard.features.tools.own_tools import ToolCall
 
     hub = find_settled(context)
     if text == "-":

@@ -9,7 +9,8 @@ from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
 from toolyard.core.names import closest
 from toolyard.features.tools.model import ToolCard, read_card
-from toolyard.features.tools.operations import NamesQuery, ToolsQuery, list_names, list_tools
+from toolyard.features.tools.operations import NamesQuery, list_names, list_tools
+from toolyard.features.tools.own_tools import ToolsQuery
 
 Words = tuple[str, ...]
 

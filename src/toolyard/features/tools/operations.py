@@ -11,11 +11,11 @@ from msgspec import Meta, Raw, Struct
 
 from toolyard.core.errors import LinkError, ToolyardError, UnknownNameError
 from toolyard.core.jsontypes import JsonObject
+from toolyard.features.tools.own_tools import ToolCall, ToolsQuery
 from toolyard.features.tools.store import NAME_LONGEST, InputsFile
 from toolyard.features.tools.watching import WatchedCalls
 from toolyard.operation import Done, Needs, OpenObject, RawObject, Streamed, operation
 from toolyard.relay.answers import describe, unknown
-from toolyard.relay.offers import CALLING, LOOKS, OwnTool
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import Outlet, Session
 from toolyard.relay.view import FoundTools, View
@@ -31,16 +31,6 @@ INPUTS: Final = "/api/v1/tools/{server}/{tool:path}/inputs"
 CALLS: Final = "/api/v1/calls"
 LOOK_SECONDS: Final = 1.0
 """The time after which it is looked whether the caller of a long call is still there."""
-
-
-class ToolsQuery(Struct, frozen=True):
-    """Which tools to list."""
-
-    query: str = ""
-    server: str = ""
-    limit: int = 0
-    name: str = ""
-    """The tool's full name, or its own name at its server."""
 
 
 class ToolList(Struct, frozen=True):
@@ -61,16 +51,6 @@ class ToolNames(Struct, frozen=True):
     """Names of tools; of very many, the first."""
 
     names: list[str]
-
-
-class ToolCall(Struct, frozen=True, omit_defaults=True):
-    """Which tool to call, and with what."""
-
-    server: str
-    tool: str
-    arguments: JsonObject = {}
-    input: str = ""
-    """The saved input to call it with; `arguments` go over it."""
 
 
 class Try(ToolCall, frozen=True, omit_defaults=True):
@@ -140,34 +120,7 @@ class WhichInput(Struct, frozen=True):
     name: str = ""
 
 
-FIND_TOOL: Final = OwnTool(
-    "toolyard_tools",
-    "Find tools",
-    "Search or list the tools of all servers: names, descriptions and full input schemas, best "
-    "match first. Give words to search, a server to list only its tools, or nothing for all. "
-    "callTool says with which of the hub's tools each is called.",
-    LOOKS,
-    {
-        "query": Meta(description="Words to look for in names and descriptions."),
-        "server": Meta(description="Only tools of this server."),
-        "limit": Meta(
-            ge=1, le=500, description="How many tools at most (20 for a search, else 100)."
-        ),
-    },
-)
-CALL_ARGUMENTS: Final = {
-    "server": Meta(description='Name of the server, e.g. "git".'),
-    "tool": Meta(description='The tool\'s own name, without prefix, e.g. "log".'),
-    "arguments": Meta(description="Arguments for the tool; they must match its input schema."),
-}
-CALL_TOOLS: Final = tuple(
-    OwnTool(call.name, call.title, call.text, call.hints, CALL_ARGUMENTS)
-    for call in CALLING.values()
-)
-"""One for each tier, so that a client's own permissions tell a look from a deletion."""
-
-
-@operation("GET", TOOLS, tag="yard", errors=(404, 409), tools=(FIND_TOOL,))
+@operation("GET", TOOLS, tag="yard", errors=(404, 409))
 async def list_tools(yard: Yard, order: ToolsQuery) -> ToolList:
     """List or search tools."""
     relay = yard.part(Relay)
@@ -192,7 +145,7 @@ async def list_names(yard: Yard, order: NamesQuery) -> ToolNames:
     return ToolNames([name for name in names if name.startswith(order.begin)][:COMPLETED])
 
 
-@operation("POST", "/api/v1/call", tag="yard", errors=(404, 409, 502), tools=CALL_TOOLS)
+@operation("POST", "/api/v1/call", tag="yard", errors=(404, 409, 502))
 async def call_tool(yard: Yard, order: ToolCall) -> RawObject:
     """Call a tool."""
     wanted, relay = await _wanted(yard, order), yard.part(Relay)
