@@ -64,6 +64,8 @@ class Caller:
     """The time from which on its token is worthless: what listens for it ends then."""
     account: str = field(init=False, compare=False)
     """The name for the token that nobody can choose by naming a token or a client."""
+    limits: str = field(init=False, repr=False, compare=False)
+    """All that decides what it sees at a path: equal for those alone who see the same."""
     is_owner: bool = field(init=False, compare=False)
     """It came with the hub's own token, or from the page."""
     _hash: int = field(init=False, repr=False, compare=False)
@@ -74,9 +76,11 @@ class Caller:
             account = f"{ACCOUNT}{self.member}"
         object.__setattr__(self, "account", account)
         object.__setattr__(self, "is_owner", not self.is_agent and not self.member)
-        # A caller is looked up with every call; it must not be hashed as often.
         limits = self.servers, self.profile, self.agent, self.executor, self.admitted, self.tier
         object.__setattr__(self, "_hash", hash((account, self.token, *limits)))
+        # Looked up with every call: the hash of a text is kept, and no code of ours compares it.
+        shown = sorted(self.servers), *limits[1:], self.profile_tiers
+        object.__setattr__(self, "limits", repr(shown))
 
     def __hash__(self) -> int:
         return self._hash

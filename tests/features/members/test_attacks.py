@@ -14,6 +14,7 @@ import pytest
 from tests.control.company import Agent
 from tests.doors.doors import Doors, modern
 from tests.features.members.team import Person, open_team
+from tests.features.members.test_doors import members_kept
 from tests.fixtures.signing_issuer import SigningIssuer, a_key, an_rsa_key, signing
 from toolyard.features.members.issuer import (
     DOCUMENT_LIMIT,
@@ -115,6 +116,20 @@ async def test_a_token_of_another_issuer(team: Doors, issuer: SigningIssuer) -> 
     # And one that has our issuer's key, as some providers share keys between tenants.
     assert "another issuer" in await refused(Person(team, issuer, iss=f"{issuer.url}/other"))
     assert "another issuer" in await refused(Person(team, issuer, iss=f"{issuer.url}/"))
+
+
+async def test_other_claims_under_a_signature_that_has_let_somebody_in(
+    team: Doors, issuer: SigningIssuer
+) -> None:
+    ann = Person(team, issuer)
+    assert await ann.tools()
+    await members_kept(team)
+    assert await ann.tools()  # from now on she is known by her header
+    head, _, signature = ann.token.split(".")
+    claims = issuer.claims(aud=f"http://{team.host}/mcp") | {"sub": "bob"}
+    forged = bearer(team, f"{head}.{encoded(claims).decode()}.{signature}")
+    assert "signature" in await refused(forged)
+    assert await ann.tools()
 
 
 @pytest.mark.parametrize("alg", ["none", "None", "NONE", ""])

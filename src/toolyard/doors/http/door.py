@@ -53,8 +53,8 @@ class HttpDoor:
         """Modern requests that stay open to hear of changes."""
         self._calls: dict[ClientRequest, Caller] = {}
         """Other modern requests of those who may be dismissed while they wait."""
-        self._shown: dict[tuple[str, Caller], ViewKey | None] = {}
-        """The view_key of each path and caller, as long as the picture is the same."""
+        self._shown: dict[tuple[str, str], ViewKey | None] = {}
+        """The view_key of each path and limits of callers, as long as the picture is the same."""
         self._shown_at = -1
         self._most_shown = sessions
         self._forwarding = Forwarding(board)
@@ -92,12 +92,15 @@ class HttpDoor:
         if path == MCP and caller.is_owner:
             return None
         revision = self._board.snapshot.revision
-        if revision != self._shown_at or len(self._shown) > self._most_shown:
+        if revision != self._shown_at:
             self._shown, self._shown_at = {}, revision
+        key = path, caller.limits
         try:
-            return self._shown[path, caller]
+            return self._shown[key]
         except KeyError:
-            view_key = self._shown[path, caller] = self._expose(path, caller)
+            if len(self._shown) >= self._most_shown:
+                self._shown = {}
+            view_key = self._shown[key] = self._expose(path, caller)
             return view_key
 
     def look(self, path: str, caller: Caller) -> View:

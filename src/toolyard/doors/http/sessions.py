@@ -70,8 +70,13 @@ class HttpSession:
     def is_of(self, caller: Caller, view_key: ViewKey | None) -> bool:
         """Tell whether a caller opened it, at a path that shows the same."""
         # Nearly always these are the very objects; to compare all they say would cost more.
-        is_own = self.caller is caller or self.caller == caller
-        return is_own and (self.view_key is view_key or self.view_key == view_key)
+        if self.caller is caller and self.view_key is view_key:
+            return True
+        if self.caller != caller or self.view_key != view_key:
+            return False
+        # A member is another object after each change of members, and with each new token.
+        self.caller, self.view_key = caller, view_key
+        return True
 
     @property
     def is_idle(self) -> bool:

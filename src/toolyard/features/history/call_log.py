@@ -48,6 +48,8 @@ FindStarts = Callable[[Sequence[LoggedCall], float], Sequence[float] | None]
 """Tells how long calls waited for a start; None if none did. Also told when their clock began."""
 
 _find_error: Final = re.compile(rb'"isError":\s?true').search
+_OWNER: Final = "", "", ""
+"""The origin of a call that a program of the owner made on this machine."""
 _OUTCOMES: Final = {outcome: outcome.value for outcome in Outcome}
 """Outcomes as plain texts, which databases take as they are."""
 
@@ -204,8 +206,9 @@ class CallLog:
         rows = [_row(epoch, call) for call in calls]
         if self.bounds.bodies:
             rows = [(*row, *_readable(call.bodies)) for row, call in zip(rows, calls, strict=True)]
-        for _, values in more:
-            rows = [(*row, value) for row, value in zip(rows, values, strict=True)]
+        if more:
+            columns = zip(*(values for _, values in more), strict=True)
+            rows = [(*row, *added) for row, added in zip(rows, columns, strict=True)]
         return rows
 
     def _prune(self, rows: CallRows, added: int) -> None:
@@ -238,15 +241,9 @@ def open_calls(
 
 def _origins(calls: Sequence[LoggedCall]) -> list[Column]:
     """Return the columns of who called and from where, but none that is empty for all calls."""
-    if not any(call.origin for call in calls):
-        return []
-    origins = [call.origin or ("", "", "") for call in calls]
-    columns = [("member", 0), ("token", 1), ("address", 2)]
-    return [
-        (name, [origin[place] for origin in origins])
-        for name, place in columns
-        if any(origin[place] for origin in origins)
-    ]
+    origins = [call.origin or _OWNER for call in calls]
+    columns = zip(("member", "token", "address"), zip(*origins, strict=True), strict=True)
+    return [(name, values) for name, values in columns if any(values)]
 
 
 def looks_failed(result: Raw | bytes) -> bool:

@@ -32,7 +32,10 @@ from toolyard.features.members.verifying import (
 TOKENS: Final = 10_000
 """Verified tokens that are kept; of more, the oldest are verified again."""
 RECENT: Final = 1_000
-"""Headers of the last callers, which are not even hashed again; each has up to 16 KiB."""
+"""Headers of the last callers, whose tokens are not even hashed again; each has up to 16 KiB."""
+_TAIL: Final = slice(-32, None)
+"""The part of a header by which it is looked up, the end of its signature: to hash all of it would
+cost a call more than all else that it costs to know a member again."""
 ORDER_SCOPE: Final = "toolyard:order"
 """The scope by which a keeper lets a client order, and not just use tools."""
 WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
@@ -69,6 +72,7 @@ class IdentityRules:
 class _Admitted(NamedTuple):
     """The caller who was let in; it holds until a time, and a change of members."""
 
+    bearer: bytes
     caller: Caller
     until: float
     revision: int
@@ -109,7 +113,8 @@ class Identities:
         self._clock = clock
         self._proven: dict[bytes, _Proven] = {}
         self._recent: dict[bytes, _Admitted] = {}
-        """By header: a client goes on calling, and its next call is not judged anew."""
+        """By the end of the header: a client goes on calling, and its next call is not judged
+        anew."""
         self._complaint = "", ""
         """The reason why the last token was refused that the issuer had signed, and a hint."""
         whole = {rules.resource, f"{rules.resource}/", f"{rules.resource}{MCP}"}
@@ -132,18 +137,20 @@ class Identities:
 
     def recall(self, bearer: bytes) -> Caller | None:
         """Return who came to the MCP door with the same header a while ago, if that still holds."""
-        last = self._recent.get(bearer)
-        if last is None or last.revision != self._directory.revision or self._clock() >= last.until:
+        last = self._recent.get(bearer[_TAIL])
+        if last is None or last.bearer != bearer:
             return None
-        return last.caller
+        is_valid = last.revision == self._directory.revision and self._clock() < last.until
+        return last.caller if is_valid else None
 
     def remember(self, bearer: bytes, caller: Caller) -> None:
         """Know a caller again by the header they came to the MCP door with."""
-        self._recent.pop(bearer, None)
+        self._recent.pop(bearer[_TAIL], None)
         while len(self._recent) >= RECENT:
             del self._recent[next(iter(self._recent))]
         until = min(caller.expires, self._clock() + USE_SECONDS)
-        self._recent[bearer] = _Admitted(caller, until, self._directory.revision)
+        admitted = _Admitted(bearer, caller, until, self._directory.revision)
+        self._recent[bearer[_TAIL]] = admitted
 
     async def log_in(self, token: bytes) -> LoggedIn | TurnedAway:
         """Return whom a token lets in at the whole hub; the issuer is asked if need be."""
