@@ -1,4 +1,8 @@
-"""The cost of a call by a member, who comes in by their own name, beside one by the hub's owner."""
+"""The cost of a call by a member, who comes in by their own name, beside one by the hub's owner.
+
+Two hubs that run the same program differ by several percent as long as they run, by where things
+happen to lie in memory. So each round starts hubs of its own.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from statistics import median
 
@@ -19,45 +24,73 @@ from processes import TOKEN, Running, door_opens, http_upstreams, hub, tools_arr
 from table import Row
 
 CALLERS = 16
+TURNS = 3
+START_SECONDS = 60.0
 MOST = 1.03
 """A call with identity on, as a multiple of one without."""
 KEY = ECKey.generate_key("P-256", {"kid": "bench", "use": "sig"})
 
 
 async def with_and_without(rounds: int, seconds: float) -> list[Row]:
-    """One row: a member of a hub that trusts an issuer, beside the owner of one that does not."""
-    costs: dict[str, list[float]] = {"with": [], "without": []}
+    """A member of a hub that trusts an issuer, beside owners of hubs that do not.
+
+    The second row is beside an owner whose token is as long: what a member costs but for the head
+    of their requests, which a signed token makes longer wherever it goes.
+    """
+    costs: dict[str, list[float]] = {"member": [], "owner": [], "owner, long token": []}
+    with http_upstreams(1, 0) as urls, issuing() as issuer:
+        for _ in range(rounds):
+            for name, cost in (await one_round(urls, issuer, seconds)).items():
+                costs[name].append(cost)
+    return [
+        compared("echo, member", costs["member"], costs["owner"], MOST),
+        compared("the same, equal heads", costs["member"], costs["owner, long token"]),
+    ]
+
+
+async def one_round(urls: list[str], issuer: str, seconds: float) -> dict[str, float]:
+    """Start hubs, and measure a call of each caller three times in turn; the medians."""
+    long = as_member(Target("http://127.0.0.1:65535/mcp"), issuer).token.split()[-1].lower()
+    costs: dict[str, list[float]] = {}
     with (
-        http_upstreams(1, 0) as urls,
-        issuing() as issuer,
         hub(urls, [], settings={"TOOLYARD_ISSUER": issuer}) as team,
         hub(urls, []) as own,
+        hub(urls, [], settings={"TOOLYARD_TOKEN": long}) as other,
     ):
-        for running in (team, own):
-            await door_opens(running)
-            await tools_arrive(running, 3)
+        other.target = Target(other.target.url, long, other.target.prefix)
+        for running in (team, own, other):
+            await door_opens(running, START_SECONDS)
+            await tools_arrive(running, 3, START_SECONDS)
         await asyncio.to_thread(admit_everybody, team.target)
-        targets = {"with": as_member(team, issuer), "without": own.target}
-        for _ in range(rounds):
-            for name, running in (("with", team), ("without", own)):
-                costs[name].append(await measure(running, targets[name], seconds))
-    pairs = zip(costs["with"], costs["without"], strict=True)
-    ratio = median(member / owner for member, owner in pairs)
-    row = Row("echo, member", "CPU us/call", median(costs["with"]), before=median(costs["without"]))
-    row.change, row.target, row.met = ratio, f"at most {MOST:g} x the owner", ratio <= MOST
-    return [row]
+        member = replace(team, target=as_member(team.target, issuer))
+        callers = {"member": member, "owner": own, "owner, long token": other}
+        for _ in range(TURNS):
+            for name, caller in callers.items():
+                costs.setdefault(name, []).append(await measure(caller, seconds / TURNS))
+    return {name: median(values) for name, values in costs.items()}
 
 
-async def measure(running: Running, target: Target, seconds: float) -> float:
+def compared(work: str, costs: list[float], before: list[float], most: float = 0.0) -> Row:
+    """A row of what calls cost beside others of the same rounds; judged if there is a target."""
+    ratio = median(cost / other for cost, other in zip(costs, before, strict=True))
+    row = Row(work, "CPU us/call", median(costs), before=median(before))
+    row.change = ratio
+    if most:
+        row.target, row.met = f"at most {most:g} x the owner", ratio <= most
+    return row
+
+
+async def measure(running: Running, seconds: float) -> float:
     """CPU of a hub for one call, in microseconds."""
+    target = running.target
     params = {"name": f"{target.prefix}echo", "arguments": {"text": "hello"}}
     tally = await repeat(target, "tools/call", params, CALLERS, seconds, running.cpu)
     return tally.cpu_us
 
 
-def as_member(running: Running, issuer: str) -> Target:
+def as_member(target: Target, issuer: str) -> Target:
     """The door of the hub for somebody with a token of the issuer."""
-    url = f"http://{running.target.host}:{running.target.port}/mcp"
+    url = target.url
     now = int(time.time())
     person = {"iss": issuer, "sub": "ann", "email": "ann@example.com", "groups": ["bench"]}
     claims = {**person, "aud": url, "iat": now, "exp": now + 3600}

@@ -42,7 +42,7 @@ from processes import (
 )
 
 CALLERS = 1  # with more of them, one turn of the loop serves now one call, now several
-CALLS = 1000  # whole batches of the history's, so that each run writes equally many
+CALLS = 4000  # whole batches of the history's, so that each run writes equally many
 START_SECONDS = 600.0
 CALLS_SECONDS = 900.0
 REST_SECONDS = 4.0  # on a busy machine a hub that has work may stand still for less
@@ -150,7 +150,9 @@ def member_callers(
     def callers(
         running: Running, tool: str, python: str
     ) -> AbstractAsyncContextManager[list[Call]]:
-        return legacy_callers(replace(running, target=as_member(running, issuer)), tool, python)
+        return legacy_callers(
+            replace(running, target=as_member(running.target, issuer)), tool, python
+        )
 
     return callers
 

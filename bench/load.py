@@ -59,6 +59,7 @@ class Target:
     """Something that serves MCP at an address."""
 
     def __init__(self, url: str, token: str = "", prefix: str = "") -> None:
+        self.url = url
         parts = urlsplit(url)
         self.host, self.port, self.path = parts.hostname or "", parts.port or 80, parts.path
         self.token = f"authorization: Bearer {token}\r\n" if token else ""
