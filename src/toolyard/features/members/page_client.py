@@ -35,6 +35,8 @@ WELCOME_SCOPES: Final = ("openid", "profile", "email", "groups", OFFLINE)
 WITHOUT: Final = "none"
 BY_HEADER: Final = "client_secret_basic"
 BY_FORM: Final = "client_secret_post"
+EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"
+"""The grant by which the issuer vouches for members at servers; it is for clients that named it."""
 _METHOD: Final = "token_endpoint_auth_method"
 _AWAY: Final = TurnedAway(503, "the login service does not answer; try again in a minute")
 _FORM: Final = "application/x-www-form-urlencoded"
@@ -49,6 +51,7 @@ class LoginEndpoints(Struct, frozen=True):
     registration_endpoint: str = ""
     scopes_supported: tuple[str, ...] = ()
     token_endpoint_auth_methods_supported: tuple[str, ...] = (BY_HEADER,)
+    grant_types_supported: tuple[str, ...] | None = None
     client_id_metadata_document_supported: bool = False
     authorization_response_iss_parameter_supported: bool = False
 
@@ -122,9 +125,11 @@ class TokenRequests:
         """The address to which the issuer sends a browser back."""
         return self.home + COMES_BACK
 
-    def describe(self, method: str = WITHOUT, client_id: str = "") -> bytes:
+    def describe(
+        self, method: str = WITHOUT, client_id: str = "", *, exchanges: bool = False
+    ) -> bytes:
         """Return the page's description of itself."""
-        grants = ["authorization_code", "refresh_token"]
+        grants = ["authorization_code", "refresh_token", *([EXCHANGE] if exchanges else [])]
         about = "Toolyard", [self.comes_back], grants, ["code"], method, self.home
         return msgspec.json.encode(_ClientDescription(*about, client_id=client_id))
 
@@ -149,13 +154,23 @@ class TokenRequests:
             is_fresh = self._clock() - self._registered_at < REGISTERED_SECONDS
             if self._registered is not None and is_fresh:
                 return self._registered
-            method = _choose_method(login.token_endpoint_auth_methods_supported)
-            head = {"Content-Type": "application/json"}
-            answer = await self._post(login.registration_endpoint, self.describe(method), head)
-            client = _read_client(answer, method)
+            client = await self._ask_for_name(login, exchanges=does_exchange(login))
+            if isinstance(client, TurnedAway) and does_exchange(login):
+                # It may not let just anybody exchange; to log in is what matters most.
+                client = await self._ask_for_name(login, exchanges=False)
             if isinstance(client, PageClient):
                 self._registered, self._registered_at = client, self._clock()
             return client
+
+    async def _ask_for_name(
+        self, login: LoginEndpoints, *, exchanges: bool
+    ) -> PageClient | TurnedAway:
+        method = _choose_method(login.token_endpoint_auth_methods_supported)
+        description = self.describe(method, exchanges=exchanges)
+        head = {"Content-Type": "application/json"}
+        return _read_client(
+            await self._post(login.registration_endpoint, description, head), method
+        )
 
     def begin(
         self,
@@ -248,6 +263,11 @@ def read_endpoints(metadata: bytes) -> LoginEndpoints | TurnedAway:
     if not is_trusted_address(login.authorization_endpoint):
         return TurnedAway(502, "the login service names an address that is not https")
     return login
+
+
+def does_exchange(login: LoginEndpoints | TurnedAway) -> bool:
+    """Tell whether an issuer says that it exchanges tokens."""
+    return isinstance(login, LoginEndpoints) and EXCHANGE in (login.grant_types_supported or ())
 
 
 def _with_method(client: PageClient, methods: Iterable[str]) -> PageClient:

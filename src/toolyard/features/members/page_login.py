@@ -25,6 +25,7 @@ from toolyard.features.members.page_client import (
     LoginEndpoints,
     PageClient,
     TokenRequests,
+    does_exchange,
     read_endpoints,
 )
 from toolyard.wire.seal import Seal, room_in
@@ -267,7 +268,9 @@ class PageLogins:
 
     def describe_client(self) -> bytes:
         """Return the page's description of itself, for issuers that look for it."""
-        return self._requests.describe(client_id=self._requests.home + DESCRIPTION)
+        exchanges = does_exchange(read_endpoints(self._identities.issuer.metadata))
+        place = self._requests.home + DESCRIPTION
+        return self._requests.describe(client_id=place, exchanges=exchanges)
 
     # Being known.
 
