@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.control.company import Agent, put_profile, send
+from tests.control.company import put_profile, send
 from tests.doors.doors import Doors, Json, open_doors
 from tests.features.auth.test_member_logins import KEY, ask_modern, text_of
-from tests.features.members.team import admit
+from tests.features.members.team import MemberClient, admit
 from tests.features.members.test_oidc_provider import agree
 from tests.fixtures.issuers.running import ForeignServer, running_issuer
 from tests.fixtures.vouching_issuer import CLIENT, EXCHANGE, ID_JAG, SECRET
@@ -58,15 +58,15 @@ class Team:
 
     async def ask(self, name: str) -> str:
         """Have a member call the server's tool; what it says."""
-        person = Agent(self.doors, token=self._tokens[name])
+        person = MemberClient(self.doors, token=self._tokens[name])
         return text_of(await ask_modern(person, "remote__whoami"))
 
 
 @asynccontextmanager
 async def open_team(home: Path, company: ForeignServer, auth: Json) -> AsyncIterator[Team]:
     server = {"url": company.told()["resource"], "auth": auth}
-    settings = {"issuer": company.url, "key": KEY, "scopes": ("mcp",)}
-    async with open_doors(home, {"remote": server}, **settings) as doors:
+    opening = open_doors(home, {"remote": server}, issuer=company.url, key=KEY, scopes=("mcp",))
+    async with opening as doors:
         await put_profile(doors, "all", allow=["remote"])
         await admit(doors, "developers", "all")
         team = Team(doors, company)
