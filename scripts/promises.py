@@ -59,6 +59,8 @@ class Table(Struct, frozen=True, forbid_unknown_fields=True):
     rows: dict[str, str]
     promise: tuple[Promise, ...]
     uncovered: tuple[Uncovered, ...] = ()
+    may_skip: frozenset[str] = frozenset()
+    """Reasons for which the test of a promise may be skipped; any other breaks the promise."""
 
     def chosen(self, names: list[str]) -> list[Promise]:
         """Return the promises of these rows, or all.

@@ -1,13 +1,18 @@
 """Runs the tests behind our promises, and reports which of them held, with their figures.
 
     python scripts/proof.py                 all of them, at full size
-    python scripts/proof.py --short         those that take minutes
+    python scripts/proof.py --short         those that take minutes, as far as no run has shown them
+    python scripts/proof.py --short --again those that take minutes, whatever was shown before
     python scripts/proof.py D14 F1          those of some rows
     python scripts/proof.py --record        also keep the figures, for docs/explanation/promises.md
 
 The table is `promises.toml`. Each run leaves a dated report in Markdown and in JSON in
-`.cache/proof/`. It ends with 1 if a promise was broken; one whose tests were all skipped is not
-shown here, and named.
+`.cache/proof/`. It ends with 1 if a promise was broken: a test of it failed, gave no result, or was
+skipped though the table does not allow that. One whose tests were all skipped is not shown here,
+and named.
+
+`make test` leaves its results where the short form finds them. They count for the very files that
+were tested: if a file has changed since, in whatever way, its tests run again.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -40,10 +45,11 @@ from scripts.promises import (
     read_table,
     write_figures,
 )
-from scripts.proof_results import RESULTS, Result
+from scripts.proof_results import FAILED, PASSED, SKIPPED, Ended, Run, kept_results, merged
 
 REPORTS = ROOT / ".cache" / "proof"
 BROKEN, ABSENT = "broken", "not shown"
+MISSING = "missing"
 PAGE = "tests/ui/"
 """Tests that cannot even be collected without a browser."""
 LONGEST = 300
@@ -88,30 +94,51 @@ class Report(Struct, frozen=True):
     rows: list[Row]
 
 
-class Ended(Struct, frozen=True):
-    """The end of one test with all its phases, or of one script."""
+def pytest_of(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Run pytest on tests of our own choice: the table names those that need an engine, too."""
+    # Run from within a test, it is no worker of that run.
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    command = [sys.executable, "-m", "pytest", "-m", "", *words]
+    is_list = "--collect-only" in words
+    return subprocess.run(command, cwd=ROOT, env=env, text=True, capture_output=is_list)
 
-    name: str
-    outcome: str
-    seconds: float
-    figures: list[str]
-    reason: str = ""
+
+def listed(names: Sequence[str]) -> list[str]:
+    """Return every single test of these files and functions.
+
+    Raises:
+        SystemExit: A file cannot be read.
+    """
+    done = pytest_of(["--collect-only", *names])
+    if done.returncode:
+        raise SystemExit(f"these tests cannot be listed:\n{done.stdout[-4000:]}{done.stderr}")
+    return [line for line in done.stdout.splitlines() if "::" in line]
+
+
+def shown(tests: Sequence[str], processes: int, *, again: bool) -> tuple[list[Ended], int]:
+    """Return how each test ended, and how many of them did so in an earlier run of these files.
+
+    Raises:
+        SystemExit: The tests cannot be listed.
+    """
+    wanted = listed(tests)
+    results = {} if again else kept_results(ROOT)
+    earlier = [test for test in wanted if test in results]
+    # A function with all its cases: a case has no name that every shell and pytest reads alike.
+    rest = unique([tuple(test.partition("[")[0] for test in wanted if test not in results)])
+    if rest:
+        results |= {test.name: test for test in run_tests(rest, processes)}
+    return [results.get(test, Ended(test, MISSING, 0.0, [])) for test in wanted], len(earlier)
 
 
 def run_tests(tests: Sequence[str], processes: int) -> list[Ended]:
     """Run these tests once, whatever number of promises they show."""
     spread = ["-n", str(processes), "--dist", "loadfile", "--no-loadscope-reorder"]
-    # Its own choice of tests: the table names those that need an engine in the long form alone.
-    words = ["-m", "pytest", *spread, "-m", "", "-p", "scripts.proof_results", *tests]
-    with tempfile.TemporaryDirectory(prefix="ty-proof-") as folder:
-        results = Path(folder, "results.jsonl")
-        results.touch()
-        # Run from within a test, it is no worker of that run.
-        env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-        env[RESULTS] = str(results)
-        subprocess.run([sys.executable, *words], cwd=ROOT, env=env)
-        lines = results.read_bytes().splitlines()
-    return merged(msgspec.json.decode(line, type=Result) for line in lines)
+    with tempfile.TemporaryDirectory(prefix="ty-proof-") as place:
+        results = Path(place, "results.json")
+        pytest_of([*spread, f"--proof-results={results}", *tests])
+        run = msgspec.json.decode(results.read_bytes(), type=Run)
+    return list(merged(run.phases))
 
 
 def run_long(tests: Sequence[str], processes: int) -> list[Ended]:
@@ -120,29 +147,13 @@ def run_long(tests: Sequence[str], processes: int) -> list[Ended]:
     without = [test for test in tests if test.startswith(PAGE) and not has_browser]
     rest = [test for test in tests if test not in without]
     reason = "playwright is not installed; make test-ui installs it"
-    skipped = [Ended(test, "skipped", 0.0, [], reason) for test in without]
+    skipped = [Ended(test, SKIPPED, 0.0, [], reason) for test in without]
     return skipped + (run_tests(rest, processes) if rest else [])
 
 
 def unique(names: Iterable[tuple[str, ...]]) -> list[str]:
     """All names once, in their order."""
     return list(dict.fromkeys(name for group in names for name in group))
-
-
-def merged(results: Iterator[Result]) -> list[Ended]:
-    """Join the phases of each test: one that failed or was skipped decides."""
-    ended: dict[str, Ended] = {}
-    for result in results:
-        before = ended.get(result.test, Ended(result.test, "passed", 0.0, []))
-        order = ("passed", "skipped", "failed")
-        ended[result.test] = Ended(
-            result.test,
-            max(before.outcome, result.outcome, key=order.index),
-            before.seconds + result.seconds,
-            result.figures or before.figures,
-            result.reason or before.reason,
-        )
-    return list(ended.values())
 
 
 def run_script(script: str) -> Ended:
@@ -157,17 +168,30 @@ def run_script(script: str) -> Ended:
     return Ended(script, outcome, time.monotonic() - began, lines)
 
 
-def judged(promise: Promise, threat: str, ended: Sequence[Ended], is_short: bool) -> Row:
-    """Decide whether a promise held by how its tests and scripts ended."""
+def judged(
+    promise: Promise,
+    threat: str,
+    ended: Sequence[Ended],
+    is_short: bool,
+    may_skip: Collection[str] = (),
+) -> Row:
+    """Decide whether a promise held by how its tests and scripts ended.
+
+    A test of the long form may be skipped for whatever it lacks, any other for what may be lacking.
+    """
     named = (*promise.shown_by(is_short), *(() if is_short else promise.scripts))
     own = [test for test in ended if any(_is_of(test.name, name) for name in named)]
     missing = [name for name in named if not any(_is_of(test.name, name) for test in own)]
-    failed = [test.name for test in own if test.outcome == "failed"]
-    passed = [test for test in own if test.outcome == "passed"]
-    if failed or missing:
-        state, figure = BROKEN, _faults(failed, missing)
+    missing += [test.name for test in own if test.outcome == MISSING]
+    failed = [test.name for test in own if test.outcome == FAILED]
+    skipped = [test for test in own if test.outcome == SKIPPED]
+    passed = [test for test in own if test.outcome == PASSED]
+    needed = [test for test in skipped if any(_is_of(test.name, name) for name in promise.tests)]
+    unfit = [test for test in needed if test.reason.removeprefix("Skipped: ") not in may_skip]
+    if failed or missing or unfit:
+        state, figure = BROKEN, _faults(failed, missing, unfit)
     elif passed:
-        state, figure = HELD, _figure(passed, len(own) - len(passed))
+        state, figure = HELD, _figure(passed, len(skipped))
     else:
         state, figure = ABSENT, "; ".join(sorted({test.reason for test in own}))
     seconds = round(sum(test.seconds for test in own), 1)
@@ -178,9 +202,13 @@ def _is_of(test: str, name: str) -> bool:
     return test == name or test.startswith((f"{name}::", f"{name}["))
 
 
-def _faults(failed: list[str], missing: list[str]) -> str:
+def _faults(failed: list[str], missing: list[str], unfit: list[Ended]) -> str:
     return "; ".join(
-        [*(f"{name} failed" for name in failed), *(f"{name}: no result" for name in missing)]
+        [
+            *(f"{name} failed" for name in failed),
+            *(f"{name}: no result" for name in missing),
+            *(f"{test.name} was skipped: {test.reason}" for test in unfit),
+        ]
     )
 
 
@@ -246,17 +274,24 @@ def record(report: Report) -> None:
     print(f"wrote {FIGURES.relative_to(ROOT)}; now run scripts/reference.py")
 
 
-def prove(names: list[str], is_short: bool, processes: int) -> Report:
+def prove(names: list[str], is_short: bool, processes: int, *, again: bool) -> Report:
     """Run what shows these promises, and judge each."""
     measured = commit()  # before: whoever works on meanwhile does not change what was measured
     table, load, began = read_table(), round(os.getloadavg()[0], 1), time.monotonic()
     chosen = table.chosen(names)
-    ended = run_tests(unique(promise.tests for promise in chosen), processes)
+    tests = unique(promise.tests for promise in chosen)
+    ended, earlier = shown(tests, processes, again=again or not is_short)
+    print(
+        f"{earlier} of {len(ended)} tests have ended in an earlier run of these files", flush=True
+    )
     if not is_short:
         ended += run_long(unique(promise.long for promise in chosen), processes)
     scripts = [] if is_short else [script for promise in chosen for script in promise.scripts]
     ended += map(run_script, dict.fromkeys(scripts))
-    rows = [judged(promise, table.rows[promise.row], ended, is_short) for promise in chosen]
+    rows = [
+        judged(promise, table.rows[promise.row], ended, is_short, table.may_skip)
+        for promise in chosen
+    ]
     date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     form = "short" if is_short else "long"
     return Report(date, measured, form, time.monotonic() - began, machine(load), rows)
@@ -267,11 +302,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("rows", nargs="*", help="rows of the table; all of them if none is named")
     parser.add_argument("--short", action="store_true", help="leave out what takes long")
+    parser.add_argument("--again", action="store_true", help="run what was shown before, too")
     parser.add_argument("--record", action="store_true", help="keep the figures for the docs")
     parser.add_argument("-n", type=int, default=2, dest="processes", help="processes for tests")
     parser.add_argument("--reports", type=Path, default=REPORTS, help="the folder of reports")
     options = parser.parse_args()
-    report = prove(options.rows, options.short, options.processes)
+    report = prove(options.rows, options.short, options.processes, again=options.again)
     page = keep(report, options.reports)
     for row in report.rows:
         print(f"{row.state:9} {row.row:4} {row.threat}: {row.figure}")

@@ -14,6 +14,7 @@ from types import ModuleType
 import pytest
 from hypothesis import HealthCheck, settings
 
+from scripts.proof_results import keep_results
 from tests.fixtures.postgres import open_shared, postgres, shared_yard
 from toolyard.records.secrets.mask import MASK, Mask
 
@@ -41,11 +42,17 @@ _LONGEST = ("control/test_contract.py",)
 _XDG = ("CONFIG", "STATE", "CACHE", "DATA", "RUNTIME")
 
 
-def pytest_configure() -> None:
-    """Let programs that tests start end by Ctrl-C.
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take the file that `scripts/proof.py` wants the results in."""
+    parser.addoption("--proof-results", type=Path, help="also write how each test ended to FILE")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the results for `make proof`, and let programs that tests start end by Ctrl-C.
 
     A shell ignores SIGINT and SIGQUIT in what it runs in the background, and children inherit that.
     """
+    keep_results(config)
     for number in (signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) is signal.SIG_IGN:
             is_interrupt = number is signal.SIGINT

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from scripts.promises import FIGURES, Promise, promises_part, read_figures, read_table
-from scripts.proof import Ended, judged
+from scripts.proof import judged, listed
+from scripts.proof_results import Ended, kept_results
 from tests.house.tree import ROOT, nodes
 
 COUNTS = {"A": 14, "B": 15, "C": 11, "D": 29, "F": 32}
@@ -30,10 +31,8 @@ def names_a_test(name: str) -> bool:
     )
 
 
-def ended(name: str, outcome: str = "passed", *figures: str) -> Ended:
-    return Ended(
-        name, outcome, 1.5, list(figures), "no engine here" if outcome == "skipped" else ""
-    )
+def ended(name: str, outcome: str = "passed", *figures: str, why: str = "no engine here") -> Ended:
+    return Ended(name, outcome, 1.5, list(figures), why if outcome == "skipped" else "")
 
 
 def test_every_threat_and_fault_has_a_promise_or_a_reason() -> None:
@@ -91,6 +90,16 @@ def test_the_page_states_every_row() -> None:
             "1 test passed; 1 skipped",
         ),
         (
+            [ended("tests/a.py::test_one"), ended("tests/b.py::test_two", "skipped", why="rain")],
+            "broken",
+            "tests/b.py::test_two was skipped: rain",
+        ),
+        (
+            [ended("tests/a.py::test_one"), ended("tests/b.py::test_two", "missing")],
+            "broken",
+            "tests/b.py::test_two: no result",
+        ),
+        (
             [ended("tests/a.py::test_one", "skipped"), ended("tests/b.py::test_two", "skipped")],
             "not shown",
             "no engine here",
@@ -108,9 +117,17 @@ def test_the_page_states_every_row() -> None:
     ],
 )
 def test_a_promise_is_judged_by_all_its_tests(tests: list[Ended], state: str, figure: str) -> None:
-    row = judged(PROMISE, "A message without end", tests, is_short=True)
+    row = judged(PROMISE, "A message without end", tests, True, {"no engine here"})
 
     assert (row.state, row.figure) == (state, figure)
+
+
+def test_a_test_of_the_long_form_is_skipped_for_whatever_it_lacks() -> None:
+    promise = Promise("D14", "It holds.", ("tests/a.py",), long=("tests/b.py",))
+    tests = [ended("tests/a.py::test_one"), ended("tests/b.py::test_two", "skipped")]
+
+    assert judged(promise, "A message", tests, False).state == "held"
+    assert judged(promise, "A message", tests[1:], False).state == "broken"
 
 
 @pytest.mark.slow
@@ -121,6 +138,7 @@ def test_a_run_leaves_a_dated_report_for_people_and_programs(tmp_path: Path) -> 
     )
 
     assert done.returncode == 0, done.stdout + done.stderr
+    assert kept_results(ROOT).keys() >= set(listed(TABLE.chosen(["C6"])[0].tests))
     report = json.loads(next(tmp_path.glob("*.json")).read_bytes())
     (row,) = report["rows"]
     page = next(tmp_path.glob("*.md")).read_text()
