@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { readJson, writeJson } from "../../src/toolyard/doors/page/ui/lib/exactjson.js";
 import { makeForm } from "../../src/toolyard/doors/page/ui/lib/form.js";
 
 function opened(schema) {
@@ -268,4 +269,20 @@ test("no schema at all is a form without fields", () => {
     assert.deepEqual(form.value, {});
     assert.match(words(form.draw()), /takes no arguments, or any/);
   }
+});
+
+test("a number that JavaScript cannot hold stays as it was written", () => {
+  const pay = { anyOf: [text, { type: "integer", title: "cents" }] };
+  const { form } = opened(object({ id: { type: "integer" }, any: {}, pay }));
+
+  form.set(readJson('{"id":9007199254740993,"any":[9007199254740995],"pay":9007199254740997}'));
+
+  assert.equal(byId(form, "f.id").attrs.value, "9007199254740993");
+  assert.match(byId(form, "f.any").attrs.value, /\[\s*9007199254740995\s*\]/);
+  assert.equal(byId(form, "f.pay").attrs.value, "9007199254740997");
+  type(form, "f.any", '{"n":9007199254740999}');
+  assert.equal(
+    writeJson(form.value),
+    '{"id":9007199254740993,"any":{"n":9007199254740999},"pay":9007199254740997}',
+  );
 });

@@ -68,12 +68,13 @@ async def test_a_browser_that_has_the_file_gets_it_only_once(doors: Doors) -> No
 @pytest.mark.parametrize(
     ("name", "passed"),
     [
-        ("form", 20),
+        ("form", 21),
         ("adding", 2),
         ("importing", 4),
         ("patterns", 8),
         ("rules", 10),
         ("exactjson", 5),
+        ("result", 4),
     ],
 )
 def test_a_part_of_the_page_does_what_its_own_tests_say(name: str, passed: int) -> None:

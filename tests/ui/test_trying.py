@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.hub import RunningHub, running_hub, stdio_stub
+from tests.e2e.hub import RunningHub, running_hub, scripted, stdio_stub
+from tests.features.approvals.yard import ask
 from tests.ui.conftest import entered
 
 pytestmark = pytest.mark.ui
@@ -89,6 +90,23 @@ async def test_inputs_are_saved_used_again_and_deleted_after_a_question(
         await page.click("[aria-label='Delete usual']")
         await page.click("dialog >> text=Delete it")
         await page.wait_for_selector("text=None yet")
+
+
+async def test_long_numbers_are_sent_and_shown_as_they_are(browser: Any, home: Path) -> None:
+    tool = {"name": "count", "inputSchema": {"type": "object", "properties": {"id": {}}}}
+    answer = {"content": [], "structuredContent": {"next": 2**53 + 3}}
+    replies = {"tools/list": json.dumps({"tools": [tool]}), "tools/call count": json.dumps(answer)}
+    servers = {"one": scripted(home, "one", replies, tools={})}
+    bodies = {"TOOLYARD_HISTORY_BODIES": "on"}
+    with running_hub(servers, home=home, env=bodies) as hub:
+        async with entered(browser, hub) as page:
+            await page.goto(f"{hub.url}/ui/servers/one/tools/count")
+            await page.fill(RAW, '{"id": 9007199254740993}')
+            await page.click("text=Call it")
+            result = page.locator("section[aria-label=Result]")
+            await result.locator("text=next: 9007199254740995").wait_for()
+        called = ask(hub, "GET", "/api/v1/history/1")[1]
+    assert called["arguments"] == {"id": 2**53 + 1}
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])

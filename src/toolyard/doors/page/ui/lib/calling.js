@@ -1,5 +1,6 @@
 // One call that is watched: what happens to it, as it happens.
 
+import { readJson } from "./exactjson.js";
 import { api, events, order } from "./store.js";
 
 /**
@@ -42,11 +43,12 @@ export function call(asked, hear) {
   const ended = (async () => {
     try {
       const answer = await api("POST", "/calls", asked, abort.signal);
-      await events(answer, (kind, said) => {
+      const follow = (kind, said) => {
         if (kind === "begun") id = said.id;
         stretches.hear(kind);
         hear(kind, said);
-      });
+      };
+      await events(answer, follow, readJson);
     } catch (error) {
       hear(abort.signal.aborted ? "cancelled" : "refused", {
         text: error.message,

@@ -2,6 +2,7 @@
 
 import { h } from "./dom.js";
 import { quiet } from "./bits.js";
+import { readJson, writeJson } from "./exactjson.js";
 import { button } from "./parts.js";
 import { short, visible } from "./words.js";
 import {
@@ -280,7 +281,7 @@ function jsonInput(field) {
   const put = (event) => {
     const text = event.target.value;
     try {
-      const value = text.trim() === "" ? undefined : JSON.parse(text);
+      const value = text.trim() === "" ? undefined : readJson(text);
       form.texts.set(id, { text, value, isWrong: false });
       setValue(field, value);
     } catch {
@@ -291,7 +292,7 @@ function jsonInput(field) {
   return h("textarea", {
     ...attrs,
     placeholder: "JSON",
-    value: shownText(typed, valueOf(field), (value) => JSON.stringify(value, null, 2)),
+    value: shownText(typed, valueOf(field), (value) => writeJson(value, 2)),
     "aria-invalid": typed?.isWrong ? "true" : undefined,
     on: { input: put },
   });

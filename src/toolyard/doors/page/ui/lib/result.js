@@ -2,6 +2,7 @@
 
 import { h, isSafe } from "./dom.js";
 import { away, quiet, small, under } from "./bits.js";
+import { readJson, writeJson } from "./exactjson.js";
 import { code, fold, tree } from "./parts.js";
 import { bytes, short, visible } from "./words.js";
 
@@ -19,16 +20,16 @@ export function result(answer) {
       ? null
       : [h("h3", null, "Structured"), tree(structure)],
     content.length || structure !== undefined ? null : quiet("It answered with nothing."),
-    fold("The whole answer", code(cut(JSON.stringify(answer, null, 2)))),
+    fold("The whole answer", code(cut(writeJson(answer, 2)))),
   );
 }
 
 // Tools repeat a structure as text, for clients that know no structures.
 function isRepeated(structure, content) {
-  const whole = JSON.stringify(structure);
+  const whole = writeJson(structure);
   return content.some(({ text: words }) => {
     try {
-      return JSON.stringify(JSON.parse(words)) === whole;
+      return writeJson(readJson(words)) === whole;
     } catch {
       return false;
     }
@@ -53,7 +54,7 @@ function block(content) {
 function text(words) {
   if (/^\s*[[{]/.test(words) && words.length < LONGEST) {
     try {
-      const value = JSON.parse(words);
+      const value = readJson(words);
       return [tree(value), fold("As text", code(words))];
     } catch {
       /* it only looks like JSON */

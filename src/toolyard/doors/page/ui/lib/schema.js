@@ -1,5 +1,7 @@
 // JSON Schema as far as a form needs it: pure functions of schemas, values and paths.
 
+import { ExactNumber } from "./exactjson.js";
+
 /**
  * @typedef {Record<string, any>} Schema
  * @typedef {Array<string | number>} Path
@@ -183,6 +185,7 @@ export function matchingVariant(root, variants, value) {
 function hasType(value, type) {
   if (Array.isArray(value)) return type === "array";
   if (value === null) return type === "null";
+  if (value instanceof ExactNumber) return type === "number" || type === "integer";
   return type === (type === "integer" && typeof value === "number" ? "integer" : typeof value);
 }
 

@@ -164,11 +164,12 @@ export async function inParts(answer, end, hear) {
   }
 }
 
-export const events = (answer, hear) =>
+/** @param {(text: string) => any} [read] `readJson` for what others made */
+export const events = (answer, hear, read = JSON.parse) =>
   inParts(answer, "\n\n", (parts) => {
     for (const part of parts) {
       const found = /^event: (\w+)\n(?:id: \d+\n)?data: ([^]*)$/.exec(part);
-      if (found) hear(found[1], JSON.parse(found[2]));
+      if (found) hear(found[1], read(found[2]));
     }
   });
 

@@ -2,7 +2,8 @@
 
 import { h } from "../lib/dom.js";
 import { away, crumbs, looking, quiet, small, submit } from "../lib/bits.js";
-import { ask, onPicture, order, segment, state } from "../lib/store.js";
+import { readJson, writeJson } from "../lib/exactjson.js";
+import { ask, askExactly, onPicture, order, segment, state } from "../lib/store.js";
 import { button, code, complain, confirmed, empty, fold, link, say } from "../lib/parts.js";
 import { ms, short, visible } from "../lib/words.js";
 import { call } from "../lib/calling.js";
@@ -48,7 +49,7 @@ export function open(place) {
     place.redraw();
   }
   async function lookSaved() {
-    mine.saved = (await ask(inputs).catch(() => ({ inputs: [] }))).inputs;
+    mine.saved = (await askExactly("GET", inputs).catch(() => ({ inputs: [] }))).inputs;
     place.redraw();
   }
   function changed() {
@@ -59,7 +60,7 @@ export function open(place) {
   function typed(event) {
     mine.raw = event.target.value;
     try {
-      const value = JSON.parse(mine.raw);
+      const value = readJson(mine.raw);
       if (value === null || typeof value !== "object" || Array.isArray(value))
         throw new Error("arguments are a JSON object");
       const text = mine.raw;
@@ -233,7 +234,7 @@ function formCard({ mine, begin }) {
 }
 
 function rawCard({ mine, typed, save, forget, place }) {
-  const shown = mine.raw ?? JSON.stringify(mine.form.value, null, 2);
+  const shown = mine.raw ?? writeJson(mine.form.value, 2);
   const use = (input) => {
     mine.raw = null;
     mine.wrong = "";
@@ -290,7 +291,7 @@ function rawCard({ mine, typed, save, forget, place }) {
 }
 
 function logLine({ level, data }) {
-  return `${level}: ${typeof data === "string" ? data : JSON.stringify(data)}`;
+  return `${level}: ${typeof data === "string" ? data : writeJson(data)}`;
 }
 
 function progressCard({ progress, total, message }) {
