@@ -20,7 +20,7 @@ STEPS: Final = (0.0, *(float(f"{n}e{power - 1}") for power in _POWERS for n in _
 """Milliseconds, by the byte that stands for them: from 0.1 to 100,000,000, which is a day."""
 _EDGES: Final = [(step + following) / 2 for step, following in pairwise(STEPS)]
 _UP_TO: Final = [bytes(range(last + 1)) for last in range(len(STEPS))]
-_SAMPLE: Final = 512
+_SAMPLE: Final = 128
 """Bytes that are sorted: all of them, or some to begin with a good guess."""
 
 

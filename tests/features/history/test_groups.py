@@ -132,9 +132,11 @@ async def test_groups_say_what_the_calls_say(parted: CallRows) -> None:
 
     for wanted in SEARCHES:
         for question in (wanted, replace(wanted, since=now - 60 * 487.5)):
-            assert await history.search(question) == await one_by_one.search(question), question
-            counted = await history.statistics(question)
-            exact = await one_by_one.statistics(question)
+            assert (await history.search(question)).calls == (
+                await one_by_one.search(question)
+            ).calls, question
+            counted = (await history.statistics(question)).statistics
+            exact = (await one_by_one.statistics(question)).statistics
             assert [_figures(line) for line in counted] == [_figures(line) for line in exact]
             for line, other in zip(counted, exact, strict=True):
                 assert line.p95_ms == pytest.approx(other.p95_ms, rel=0.06)
@@ -186,7 +188,7 @@ async def test_a_search_looks_at_the_calls_of_groups_that_match(
     history, watched = filled(parted)
     watched.queries.clear()
 
-    assert [call.id for call in await history.search(wanted)] == ids
+    assert [call.id for call in (await history.search(wanted)).calls] == ids
 
     # The newest calls are in no group yet, and those that failed alike share one.
     assert watched.read_calls <= 3 * PART + 50
@@ -197,8 +199,10 @@ async def test_a_text_is_found_in_arguments_and_results_that_are_in_groups(
 ) -> None:
     history, _ = filled(parted, bodies=True)
 
-    assert [call.id for call in await history.search(Search(text="NEEDLE"))] == [334]
-    assert [line.calls for line in await history.statistics(Search(text="NEEDLE"))] == [1, 1]
+    assert [call.id for call in (await history.search(Search(text="NEEDLE"))).calls] == [334]
+    assert [
+        line.calls for line in (await history.statistics(Search(text="NEEDLE"))).statistics
+    ] == [1, 1]
 
 
 async def test_a_text_is_found_in_a_group_whose_texts_are_too_long_to_be_kept(
@@ -214,7 +218,7 @@ async def test_a_text_is_found_in_a_group_whose_texts_are_too_long_to_be_kept(
     grouped(rows, 2)
 
     assert rows.read("SELECT count(*) FROM call_groups WHERE texts IS NOT NULL") == [(0,)]
-    assert [call.id for call in await history.search(Search(text="item 77:"))] == [78]
+    assert [call.id for call in (await history.search(Search(text="item 77:"))).calls] == [78]
 
 
 async def test_calls_of_an_older_version_are_grouped_when_the_hub_starts(home: Path) -> None:
@@ -244,7 +248,7 @@ async def test_no_question_about_calls_scans_the_table(database: Database) -> No
     watched.queries.clear()
 
     await history.statistics(Search(server="rare"))
-    (call,) = await history.search(Search(server="rare"))
+    (call,) = (await history.search(Search(server="rare"))).calls
     await history.get(call.id)
     await history.search(Search(text="no such text"))
     await history.timeline(Search(), "server", 60, time.time())
@@ -262,8 +266,10 @@ async def test_groups_go_with_the_calls_that_are_forgotten(parted: CallRows) -> 
     parted.settle()
     history.log.bounds = Bounds(rows=320)
 
-    (total,) = [line for line in await history.statistics(Search(tool="read")) if line.tool][:1]
-    calls = sum(line.calls for line in await history.statistics(Search()) if line.tool)
+    (total,) = [
+        line for line in (await history.statistics(Search(tool="read"))).statistics if line.tool
+    ][:1]
+    calls = sum(line.calls for line in (await history.statistics(Search())).statistics if line.tool)
     assert calls == 320
     assert total.calls <= 320
     ((first,),) = parted.read("SELECT min(part) FROM call_groups")

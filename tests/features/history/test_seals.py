@@ -274,7 +274,7 @@ async def test_a_call_says_who_made_it_and_what_was_ordered_and_locked_then(
     (home / "toolyard.lock").write_text("{}")
     sealed.call("after")
 
-    after, before = await sealed.history().search(Search())
+    after, before = (await sealed.history().search(Search())).calls
 
     assert (after.member, after.address) == ("anna", "10.0.0.7")
     assert (before.ordered, before.lock) == (0, "")

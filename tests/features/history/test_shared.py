@@ -55,12 +55,12 @@ async def test_the_calls_of_all_hubs_are_one_history_and_each_says_who_served_it
     written(there)
 
     for history in (here, there):
-        calls = await history.search(Search())
+        calls = (await history.search(Search())).calls
         assert [(call.tool, call.replica, call.caller) for call in calls] == [
             ("two", "r2", "ci"),
             ("one", "r1", ""),
         ]
-        lines = await history.statistics(Search())
+        lines = (await history.statistics(Search())).statistics
         assert [(line.tool, line.calls) for line in lines] == [("", 2), ("one", 1), ("two", 1)]
         timeline = await history.timeline(Search(), "server", 10, time.time())
         assert timeline.total.all_calls == 2
@@ -83,7 +83,7 @@ async def test_each_day_has_a_table_made_ahead_and_dropped_when_it_is_over(
 
     assert days(rows) >= {day(-1), day(0), day(3)}
     assert day(9) not in days(rows)
-    assert len(await keeper.search(Search())) == 3
+    assert len((await keeper.search(Search())).calls) == 3
 
 
 async def test_hubs_that_come_at_once_make_the_table_of_a_day_once(
@@ -94,7 +94,7 @@ async def test_hubs_that_come_at_once_make_the_table_of_a_day_once(
         record(history)
     await asyncio.gather(*(asyncio.to_thread(written, history) for history in histories))
 
-    assert len(await histories[0].search(Search())) == 6
+    assert len((await histories[0].search(Search())).calls) == 6
     assert [history.log.dropped for history in histories] == [0] * 6
 
 
@@ -109,7 +109,7 @@ async def test_what_a_hub_wrote_late_hides_nothing_that_others_wrote_before(
     late.settle()
 
     reader = History(here.log, stride=1)
-    calls = await reader.search(Search(since=time.time() - 3600))
+    calls = (await reader.search(Search(since=time.time() - 3600))).calls
 
     assert [call.tool for call in calls] == ["young"]
 
@@ -120,9 +120,9 @@ async def test_texts_that_no_database_takes_are_written_all_the_same(
     history = keeping(open_shared("r1"))
     record(history, agent="nul \0 and half \ud800")
 
-    (call,) = await history.search(Search(text="NUL"))
+    (call,) = (await history.search(Search(text="NUL"))).calls
     assert call.agent == "nul \ufffd and half ?"
-    assert await history.search(Search(agent="\0")) == []
+    assert (await history.search(Search(agent="\0"))).calls == []
 
 
 async def test_calls_wait_while_the_database_is_away_and_are_counted_beyond_what_may(
@@ -149,7 +149,7 @@ async def test_calls_wait_while_the_database_is_away_and_are_counted_beyond_what
         assert (problem.code, problem.text.split()[0]) == ("history-dropped", "3")
         assert (await reports.get()).problems == (), "it is shown for a while"
         await asyncio.to_thread(postgres.start)
-        while len(calls := await history.search(Search())) < 2:
+        while len(calls := (await history.search(Search())).calls) < 2:
             await asyncio.to_thread(rows.settle)
         task.cancel()
     assert [call.tool for call in calls] == ["meanwhile", "before"]
@@ -164,7 +164,7 @@ async def test_rows_that_the_database_refuses_are_counted_and_the_next_ones_are_
     rows.add(["at", "no_such_column"], [1], lambda _: [(time.time(), 1)], size=10)
     record(history, tool="good")
 
-    assert [call.tool for call in await history.search(Search())] == ["good"]
+    assert [call.tool for call in (await history.search(Search())).calls] == ["good"]
     assert (rows.dropped, rows.waiting_bytes) == (1, 0)
 
 

@@ -29,7 +29,7 @@ def said(result: Any) -> Message:
 
 
 async def found(history: History, **wanted: Any) -> list[Any]:
-    return await history.search(Search(**wanted))
+    return (await history.search(Search(**wanted))).calls
 
 
 async def test_a_call_is_recorded_with_all_that_is_known_of_it(rows: CallRows) -> None:
@@ -169,19 +169,64 @@ async def test_text_is_found_whatever_its_case_in_any_alphabet(rows: CallRows) -
     assert [call.id for call in await found(history, text="files READ")] == [2, 1]
 
 
+async def test_a_search_for_a_text_stops_after_so_many_bytes_and_goes_on_from_there(
+    rows: CallRows,
+) -> None:
+    history = History(CallLog(rows, Bounds(bodies=True)), stride=4, text_bytes=5000)
+    for number in range(20):
+        record(history, asked=Raw(b'{"path":"%s"}' % (b"needle" if number == 2 else b"x" * 900)))
+
+    pages = [await history.search(Search(text="NEEDLE"))]
+    while (stopped_at := pages[-1].stopped_at) is not None:
+        assert stopped_at > 1
+        pages.append(await history.search(Search(text="NEEDLE", before=stopped_at)))
+
+    assert len(pages) >= 5
+    assert [call.id for page in pages for call in page.calls] == [3]
+    assert (await history.search(Search())).stopped_at is None
+    full = await history.search(Search(text="xxx", limit=2))
+    assert ([call.id for call in full.calls], full.stopped_at) == ([20, 19], None)
+
+
+async def test_calls_with_a_text_are_counted_piece_by_piece_too(rows: CallRows) -> None:
+    history = History(CallLog(rows, Bounds(bodies=True)), stride=4, text_bytes=5000)
+    for number in range(20):
+        record(history, asked=Raw(b'{"path":"%s"}' % (b"x" * 900 + b"%d" % (number % 2))))
+
+    counts, before = list[int](), 0
+    while True:
+        counted = await history.statistics(Search(text="x1", before=before))
+        counts += [line.calls for line in counted.statistics if line.tool]
+        if counted.stopped_at is None:
+            break
+        before = counted.stopped_at
+
+    assert (len(counts) >= 5, sum(counts)) == (True, 10)
+
+
+async def test_results_that_were_too_large_to_be_kept_cost_a_search_nothing(rows: CallRows) -> None:
+    history = History(CallLog(rows, Bounds(bodies=True)), text_bytes=5000)
+    for _ in range(5):
+        record(history, said({"content": ["x" * 70_000]}))
+
+    searched = await history.search(Search(text="nowhere"))
+
+    assert (searched.calls, searched.stopped_at) == ([], None)
+
+
 async def test_statistics_are_fed_by_the_same_search(rows: CallRows) -> None:
     history = keeping(rows)
     record(history)
     record(history, LinkError("no"), tool="write")
 
-    lines = await history.statistics(Search(server="files"))
+    lines = (await history.statistics(Search(server="files"))).statistics
 
     assert [(line.tool, line.calls, line.errors) for line in lines] == [
         ("", 2, 1),
         ("read", 1, 0),
         ("write", 1, 1),
     ]
-    assert await history.statistics(Search(server="web")) == []
+    assert (await history.statistics(Search(server="web"))).statistics == []
 
 
 async def test_no_more_calls_are_shown_than_may_be_kept(rows: CallRows) -> None:

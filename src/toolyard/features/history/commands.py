@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         CallPage,
         HistoryCheck,
         OrdersPage,
+        StatsPage,
         WholeCall,
     )
 
@@ -209,12 +210,11 @@ def _show_stats(
 ) -> None:
     from toolyard.features.history.operations import StatsQuery, count_calls
 
-    if before or limit:
-        raise click.UsageError("--before and --limit are for single calls, not for --stats")
-    query = StatsQuery(**names, outcome="failed" if failed else "")
+    if limit:
+        raise click.UsageError("--limit is for single calls, not for --stats")
+    query = StatsQuery(**names, outcome="failed" if failed else "", before=before or 0)
     page = context.run(count_calls, query)
-    rows = [_stats_row(statistic) for statistic in page.stats]
-    context.terminal.answer(page, lambda: context.terminal.table(STATS_TITLES, rows))
+    context.terminal.answer(page, lambda: _show_counts(context, page))
 
 
 def _get(context: CliContext, id_: int) -> WholeCall:
@@ -223,12 +223,25 @@ def _get(context: CliContext, id_: int) -> WholeCall:
     return context.run(get_call, CallId(str(id_)))
 
 
-def _show_page(context: CliContext, page: CallPage) -> None:
-    if not page.calls:
-        context.terminal.note("no calls match")
-        return
-    context.terminal.table(TITLES, [_row(call) for call in page.calls])
+def _show_counts(context: CliContext, page: StatsPage) -> None:
+    context.terminal.table(STATS_TITLES, [_stats_row(statistic) for statistic in page.stats])
     if page.next is not None:
+        context.terminal.note(
+            f"counted back to call {page.next}; to count older ones: --before {page.next}"
+        )
+
+
+def _show_page(context: CliContext, page: CallPage) -> None:
+    if page.calls:
+        context.terminal.table(TITLES, [_row(call) for call in page.calls])
+    elif not page.stopped:
+        context.terminal.note("no calls match")
+    if page.stopped:
+        count = f"{len(page.calls) or 'no'} calls match"
+        context.terminal.note(
+            f"searched back to call {page.next}, {count} so far; to search on: --before {page.next}"
+        )
+    elif page.next is not None:
         context.terminal.note(f"for older ones: --before {page.next}")
 
 

@@ -12,7 +12,7 @@ from toolyard.core.errors import ConfigError, LinkError, UnknownNameError
 from toolyard.features.history.model import Call, Statistic, moment
 from toolyard.features.history.redaction import is_redacted
 from toolyard.features.history.search import Search
-from toolyard.features.history.store import CallRecord, History
+from toolyard.features.history.store import CallRecord, FoundCalls, History
 from toolyard.features.history.timeline import MOST_BUCKETS, Grouping, Timeline
 from toolyard.features.history.under_way import CallsUnderWay, find_calls
 from toolyard.operation import Needs, NoInput, RawObject, operation
@@ -56,6 +56,7 @@ class StatsQuery(Struct, frozen=True):
     outcome: Ended = ""
     text: Text = ""
     since: Text = ""
+    before: Id = 0
 
 
 class TimelineQuery(Struct, frozen=True):
@@ -77,10 +78,15 @@ class CallId(Struct, frozen=True):
 
 
 class CallPage(Struct, frozen=True):
-    """Calls, newest first; `before` of the next page, or null at the end."""
+    """Calls, newest first; `before` of the next page, or null at the end.
+
+    A search for a text looks at so many arguments and results at most. If `stopped`, older calls
+    may match although fewer than `limit` are here, or none: ask again with `before`.
+    """
 
     calls: list[Call]
     next: int | None
+    stopped: bool = False
 
 
 class OrdersQuery(Struct, frozen=True):
@@ -117,22 +123,27 @@ class WholeCall(Struct, frozen=True):
 
 
 class StatsPage(Struct, frozen=True):
-    """Per server, and per tool of it: counts, error rate, median and 95th percentile."""
+    """Per server, and per tool of it: counts, error rate, median and 95th percentile.
+
+    A text is looked for in so many arguments and results at most. If calls with a smaller id than
+    `next` were not counted, ask for these with it as `before`.
+    """
 
     stats: list[Statistic]
+    next: int | None = None
 
 
 @operation("GET", TOP)
 async def search_calls(yard: Yard, order: HistoryQuery) -> CallPage:
     """Search calls."""
-    calls = await yard.part(History).search(_search(order))
-    return CallPage(calls, calls[-1].id if len(calls) == order.limit else None)
+    return call_page(await yard.part(History).search(_search(order)), order.limit)
 
 
 @operation("GET", f"{TOP}/stats")
 async def count_calls(yard: Yard, order: StatsQuery) -> StatsPage:
     """Counts, error rates and durations."""
-    return StatsPage(await yard.part(History).statistics(_search(order)))
+    counted = await yard.part(History).statistics(_search(order))
+    return StatsPage(counted.statistics, counted.stopped_at)
 
 
 @operation("GET", f"{TOP}/timeline")
@@ -193,6 +204,13 @@ async def replay_call(yard: Yard, order: CallId) -> RawObject:
     if message.error:
         raise LinkError(jsonrpc.read_fault(message.error).message)
     return message.result
+
+
+def call_page(found: FoundCalls, limit: int) -> CallPage:
+    """Return calls with where a search for more goes on."""
+    if found.stopped_at is not None:
+        return CallPage(found.calls, found.stopped_at, stopped=True)
+    return CallPage(found.calls, found.calls[-1].id if len(found.calls) == limit else None)
 
 
 def _search(order: HistoryQuery | StatsQuery) -> Search:

@@ -12,7 +12,7 @@ from toolyard.core.errors import ConfigError, UnknownNameError
 from toolyard.features.history.call_log import CallLog
 from toolyard.features.history.counting import read_timeline, read_timings
 from toolyard.features.history.model import Call, Outcome, Statistic, statistics
-from toolyard.features.history.reading import STRIDE, CallReader
+from toolyard.features.history.reading import STRIDE, TEXT_BYTES, CallReader
 from toolyard.features.history.search import Search
 from toolyard.features.history.timeline import Grid, Grouping, Timeline, make_timeline
 from toolyard.records.calls import CallRows
@@ -39,15 +39,39 @@ class CallRecord:
     result: bytes | None
 
 
+@dataclass(frozen=True, slots=True)
+class FoundCalls:
+    """Calls that match, newest first, and where a search for more goes on."""
+
+    calls: list[Call]
+    stopped_at: int | None
+    """The oldest call that was looked at, if a text was looked for in too many at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedCalls:
+    """What the calls that match say together, from one of them on."""
+
+    statistics: list[Statistic]
+    stopped_at: int | None
+    """The oldest call that was looked at, if a text was looked for in too many at once."""
+
+
 class History:
     """The calls in the log, within its bounds; every question waits for a thread."""
 
-    def __init__(self, log: CallLog, stride: int = STRIDE) -> None:
-        self.log = log
-        self._stride = stride
+    def __init__(self, log: CallLog, stride: int = STRIDE, text_bytes: int = TEXT_BYTES) -> None:
+        """Ask a log.
 
-    async def search(self, wanted: Search) -> list[Call]:
-        """Return the calls that match, newest first.
+        Args:
+            stride: Rows that one query looks at, at most.
+            text_bytes: Bytes that one question about a text looks at, at most.
+        """
+        self.log = log
+        self._stride, self._text_bytes = stride, text_bytes
+
+    async def search(self, wanted: Search) -> FoundCalls:
+        """Return the calls that match, newest first; of a text, maybe not all that were wanted.
 
         Raises:
             ConfigError: This hub keeps no history.
@@ -55,14 +79,15 @@ class History:
         rows = self._settled()
         columns = _CALL.format(sql=rows.sql)
 
-        def read() -> list[Call]:
+        def read() -> FoundCalls:
             reader = self._reader(rows, wanted)
             calls = [_call(row) for row in reader.read(columns, wanted.limit)]
-            return _with_revisions(rows, calls)
+            stopped_at = reader.stopped_at if len(calls) < wanted.limit else None
+            return FoundCalls(_with_revisions(rows, calls), stopped_at)
 
         return await asyncio.to_thread(read)
 
-    async def statistics(self, wanted: Search) -> list[Statistic]:
+    async def statistics(self, wanted: Search) -> CountedCalls:
         """Return what the calls that match say together.
 
         Raises:
@@ -70,8 +95,10 @@ class History:
         """
         rows = self._settled()
 
-        def read() -> list[Statistic]:
-            return statistics(read_timings(self._reader(rows, wanted)))
+        def read() -> CountedCalls:
+            reader = self._reader(rows, wanted)
+            counted = statistics(read_timings(reader))
+            return CountedCalls(counted, reader.stopped_at)
 
         return await asyncio.to_thread(read)
 
@@ -123,7 +150,7 @@ class History:
         return self.log.rows
 
     def _reader(self, rows: CallRows, wanted: Search) -> CallReader:
-        return CallReader(rows, wanted, self.log.bounds, self._stride)
+        return CallReader(rows, wanted, self.log.bounds, self._stride, self._text_bytes)
 
 
 def parts(yard: Yard) -> Iterable[object]:

@@ -61,7 +61,7 @@ async def make_figures(yard: Yard, now: datetime) -> Figures:
     log.flush()
     passed, is_kept = log.passed, log.rows is not None
     recent = Search(since=now.timestamp() - MINUTES * 60, limit=MOST)
-    calls = await yard.part(History).search(recent) if is_kept else []
+    calls = (await yard.part(History).search(recent)).calls if is_kept else []
     by_server: dict[str, list[Recorded]] = {}
     for call in calls:
         by_server.setdefault(call.server, []).append(call)

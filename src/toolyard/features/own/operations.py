@@ -9,8 +9,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from toolyard.core.caller import OWN_PATHS, Role
-from toolyard.features.history.model import Call, moment
-from toolyard.features.history.operations import CallPage, Ended, Id, Text
+from toolyard.features.history.model import moment
+from toolyard.features.history.operations import CallPage, Ended, Id, Text, call_page
 from toolyard.features.history.search import Search
 from toolyard.features.history.store import History
 from toolyard.features.members.directory import USE_SECONDS
@@ -53,8 +53,7 @@ async def search_own_calls(yard: Yard, order: OwnCallsQuery) -> CallPage:
         order.before,
         order.limit,
     )
-    calls: list[Call] = await yard.part(History).search(wanted)
-    return CallPage(calls, calls[-1].id if len(calls) == order.limit else None)
+    return call_page(await yard.part(History).search(wanted), order.limit)
 
 
 @operation("GET", EVENTS, role=Role.MEMBER, media="text/event-stream", errors=(404,))

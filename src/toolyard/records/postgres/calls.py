@@ -164,8 +164,9 @@ class SharedCalls:
         """
         query = sql.replace("%", "%%").replace("?", "%s")
         with self._database.transaction(self._connections) as connection:
+            # As text, bytes would come as hexadecimal digits, and groups are bytes above all.
             return connection.execute(
-                query.encode(), [_plain(value) for value in values]
+                query.encode(), [_plain(value) for value in values], binary=True
             ).fetchall()
 
     def is_first_since(self, id_: int, since: float) -> bool:

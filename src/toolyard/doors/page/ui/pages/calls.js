@@ -1,7 +1,7 @@
 // Calls: those that are over, searched and laid out along time.
 
 import { h } from "../lib/dom.js";
-import { heads, looking, top, under } from "../lib/bits.js";
+import { heads, looking, quiet, top, under } from "../lib/bits.js";
 import { ask, listen, segment, state } from "../lib/store.js";
 import { button, complain, empty, link, time } from "../lib/parts.js";
 import { ms, short, visible } from "../lib/words.js";
@@ -35,6 +35,7 @@ export function open(place) {
   const asked = Object.fromEntries(KEYS.map((key) => [key, told.get(key) || ""]));
   let calls = null;
   let next = null; // where the next page begins
+  let stopped = false; // there was more to look for a text in than one answer may read
   let waiting = 0;
   let turn = 0; // how many searches were begun: only the answer to the last one counts
   let fresh = 0; // how many calls were heard of since
@@ -52,6 +53,7 @@ export function open(place) {
       if (mine !== turn) return;
       calls = [...(before ? calls : []), ...page.calls];
       next = calls.length < MOST_SHOWN ? page.next : null;
+      stopped = page.stopped;
       if (!before) fresh = 0;
     } catch (error) {
       complain(error);
@@ -133,7 +135,15 @@ export function open(place) {
     set("text", "");
   }
 
+  const older = (words) => button(words, () => load(next));
+  const searchOn = () => [
+    quiet(`Arguments and results were searched back to call ${next}. `),
+    older("Search older calls"),
+  ];
+
   function nothing() {
+    if (stopped && next)
+      return empty("No call fits so far.", h("p", null, searchOn(), button("Show all", showAll)));
     if (query()) return empty("No call fits.", h("p", null, button("Show all", showAll)));
     const words =
       "Choose a tool on the page of a server and try it, or let a client work with the hub. What was called is listed here.";
@@ -150,13 +160,7 @@ export function open(place) {
         heads(["Tool", "When", "Client", "Came in as", "Took", "Ended"], "Took"),
         h("tbody", null, calls.map(row)),
       ),
-      next
-        ? h(
-            "p",
-            { class: "lead" },
-            button("Show older", () => load(next)),
-          )
-        : null,
+      next ? h("p", { class: "lead" }, stopped ? searchOn() : older("Show older")) : null,
     ];
   }
 
