@@ -14,6 +14,7 @@ import pytest
 from tests.control.company import Agent, send
 from tests.doors.doors import open_doors
 from tests.e2e import scripted
+from tests.features.approvals import held_out
 from tests.features.approvals.bad_descriptions import (
     HARMLESS,
     OTHERS,
@@ -59,6 +60,26 @@ def test_the_corpus_is_found_and_what_is_honest_is_not(
     assert len(SERIOUS) >= 120
     assert len(missed) <= len(SERIOUS) * (1 - RECALL), missed
     assert not untold and not alarms
+
+
+def test_words_that_the_patterns_were_not_made_for_are_found_less_often(
+    record_property: Callable[[str, object], None],
+) -> None:
+    orders, hidden, honest = (
+        [text for text in texts if find_alarming({("tools", "t"): described(text)})]
+        for texts in (held_out.ORDERS, held_out.HIDDEN, held_out.HONEST)
+    )
+    figure = f"{len(orders)} of {len(held_out.ORDERS)} orders, {len(hidden)} hidden texts"
+    print(f"held out: {figure} of {len(held_out.HIDDEN)}, {len(honest)} false alarms")
+    record_property("figure", figure)
+    assert len(orders) >= 30
+    assert len(hidden) == len(held_out.HIDDEN)
+    assert not honest
+
+
+def described(text: str) -> bytes:
+    """A tool with this description."""
+    return json.dumps({"name": "t", "description": text}, ensure_ascii=False).encode()
 
 
 @pytest.mark.parametrize("case", [SERIOUS[0], SERIOUS[40], SERIOUS[-1]], ids=lambda case: case[0])

@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from tests.features.interceptors import held_out_texts
 from tests.features.interceptors.mask_corpus import NEGATIVES, own_texts, positives
 from toolyard.features.interceptors.masking import DEEPEST, MARKS, Masker
 from toolyard.features.interceptors.model import MASK_KINDS
@@ -28,6 +29,18 @@ def test_plain_texts_raise_no_alarm() -> None:
     print(f"false alarms {len(alarms)}/{len(texts)}")
     assert len(texts) >= 500
     assert not alarms
+
+
+def test_of_texts_that_the_patterns_were_not_made_for_most_are_masked() -> None:
+    for texts, least in ((held_out_texts.PERSONAL, 19), (held_out_texts.SECRETS, 20)):
+        masked = [
+            text
+            for text, value in texts
+            if value not in MASKER.mask_text(text.replace("{}", value))
+        ]
+        print(f"held out: {len(masked)} of {len(texts)} masked")
+        assert len(masked) >= least
+    assert [MASKER.mask_text(text) for text in held_out_texts.PLAIN] == list(held_out_texts.PLAIN)
 
 
 @pytest.mark.parametrize("kind", MASK_KINDS)
