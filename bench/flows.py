@@ -32,8 +32,6 @@ from toolyard.core.opened_hub import OpenedHub
 from toolyard.settings import read_settings
 
 PACKAGE = str(Path(toolyard.__file__).parent) + "/"
-MODERN = "2026-07-28"
-META = "io.modelcontextprotocol/"
 TRIES = 15
 BARS = {
     "modern call": {"functions": 60, "files": 15, "room_switches": 22},
@@ -120,23 +118,8 @@ async def shortest(once: Callable[[], Awaitable[object]], tries: int = TRIES) ->
 
 def modern_request(target: Target, tool: str) -> bytes:
     """A call as a client of the modern era sends it."""
-    meta = {
-        META + "protocolVersion": MODERN,
-        META + "clientCapabilities": {},
-        META + "clientInfo": {"name": "flows", "version": "1"},
-    }
-    params = {"name": tool, "arguments": {"text": "hello"}, "_meta": meta}
-    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    body = json.dumps(message, separators=(",", ":")).encode()
-    mirrored = f"mcp-protocol-version: {MODERN}\r\nmcp-method: tools/call\r\nmcp-name: {tool}\r\n"
-    before, length = target.head("POST").rsplit(b"content-length", 1)
-    return b"%b%bcontent-length%b%d\r\n\r\n%b" % (
-        before,
-        mirrored.encode(),
-        length,
-        len(body),
-        body,
-    )
+    params = {"name": tool, "arguments": {"text": "hello"}}
+    return target.modern_request({"id": 1, "method": "tools/call", "params": params})
 
 
 async def modern_call(target: Target) -> list[Step]:

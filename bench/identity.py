@@ -72,11 +72,9 @@ async def one_round(urls: list[str], issuer: str, seconds: float) -> dict[str, f
 
 def compared(work: str, costs: list[float], before: list[float], most: float = 0.0) -> Row:
     """A row of what calls cost beside others of the same rounds; judged if there is a target."""
-    ratio = median(cost / other for cost, other in zip(costs, before, strict=True))
-    row = Row(work, "CPU us/call", median(costs), before=median(before))
-    row.change = ratio
-    if most:
-        row.target, row.met = f"at most {most:g} x the owner", ratio <= most
+    row = Row(work, "CPU us/call", target=f"at most {most:g} x the owner" if most else "")
+    row.compare(costs, before)
+    row.met = row.change is not None and row.change <= most if most else None
     return row
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
-from statistics import median
 from typing import Final
 
 from identity import measure, order
-from processes import Running, door_opens, http_upstreams, hub, tools_arrive
+from processes import Running, door_opens, http_upstreams, hub, in_turn, tools_arrive
 from table import Row
 
 PEER: Final = Path(__file__).parent / "interceptor.py"
@@ -42,12 +41,10 @@ async def _compare(urls: list[str], plain: Running, name: str, rounds: int, seco
         await tools_arrive(used, 3, PATIENCE)
         fields = {"tools": ["*"], **KINDS[name]}
         await asyncio.to_thread(order, used.target, "/api/v1/interceptors/bench", fields)
-        for _ in range(rounds):
-            for which, running in (("with", used), ("without", plain)):
+        hubs = [("with", used), ("without", plain)]
+        for number in range(rounds):
+            for which, running in in_turn(hubs, number):
                 costs[which].append(await measure(running, running.target, seconds))
-    pairs = zip(costs["with"], costs["without"], strict=True)
-    row = Row(
-        f"echo, {name}", "CPU us/call", median(costs["with"]), before=median(costs["without"])
-    )
-    row.change = median(with_ / without for with_, without in pairs)
+    row = Row(f"echo, {name}", "CPU us/call")
+    row.compare(costs["with"], costs["without"])
     return row

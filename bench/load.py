@@ -13,8 +13,14 @@ from urllib.parse import urlsplit
 from http_wire import Line, head
 
 VERSION = "2025-06-18"
+MODERN = "2026-07-28"
+META = "io.modelcontextprotocol/"
 PATIENCE = 30.0  # seconds beyond the planned ones; a target that needs more has failed
 WARM_UP = 0.3
+LOOK_SECONDS = 0.4
+QUIET_LOOKS = 3  # in a row: the hub writes its history a second after the first call of a batch
+QUIET_CPU = 0.004  # seconds of CPU within one look: timers of a process that has nothing to do
+MOST_REST = 20.0  # seconds for coming to rest; some peers never do
 FIRST_ID = 10_000_000  # all ids are equally long, so that a request's length never changes
 
 
@@ -116,7 +122,16 @@ class Target:
 
     def repeated(self, method: str, params: dict[str, Any], session: str) -> Callable[[], bytes]:
         """Makes the same request again and again, each time with an id of its own."""
-        whole = self.request({"id": FIRST_ID, "method": method, "params": params}, session)
+        request = {"id": FIRST_ID, "method": method, "params": params}
+        return self.renumbered(self.request(request, session))
+
+    def stateless(self, method: str, params: dict[str, Any]) -> Callable[[], bytes]:
+        """Makes the same request of the modern era again and again, as `repeated` does."""
+        request = {"id": FIRST_ID, "method": method, "params": params}
+        return self.renumbered(self.modern_request(request))
+
+    def renumbered(self, whole: bytes) -> Callable[[], bytes]:
+        """Makes a request with the first id again and again, each time with an id of its own."""
         before, after = whole.split(b"%d" % FIRST_ID)
 
         def fresh() -> bytes:
@@ -124,6 +139,21 @@ class Target:
             return b"%b%d%b" % (before, self.count, after)
 
         return fresh
+
+    def modern_request(self, message: dict[str, Any]) -> bytes:
+        """A message as a client of the modern era sends it: without a session."""
+        meta = {
+            META + "protocolVersion": MODERN,
+            META + "clientCapabilities": {},
+            META + "clientInfo": {"name": "load", "version": "1"},
+        }
+        message = {**message, "params": {**message["params"], "_meta": meta}}
+        body = json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":")).encode()
+        mirrored = f"mcp-protocol-version: {MODERN}\r\nmcp-method: {message['method']}\r\n"
+        if "name" in message["params"]:
+            mirrored += f"mcp-name: {message['params']['name']}\r\n"
+        opening = head("POST", f"{self.host}:{self.port}", self.path, self.token + mirrored)
+        return b"%b%d\r\n\r\n%b" % (opening, len(body), body)
 
 
 async def exchange(line: Line, request: bytes) -> tuple[dict[bytes, bytes], bytes]:
@@ -156,10 +186,23 @@ async def loop_closed(once: list[Once], seconds: float, meter: Meter) -> Tally:
     """Every caller calls again as soon as it is answered, until the time is up."""
     await run_for(once, WARM_UP, Tally())
     tally = Tally()
-    cpu = meter()
+    cpu = await at_rest(meter)
     await run_for(once, seconds, tally)
-    tally.cpu = meter() - cpu
+    tally.cpu = await at_rest(meter) - cpu
     return tally
+
+
+async def at_rest(meter: Meter) -> float:
+    """Read the meter once the process has done what its calls left behind, such as a history.
+
+    Otherwise whatever is put off until after the loop would cost nothing.
+    """
+    cpu, quiet, latest = meter(), 0, time.monotonic() + MOST_REST
+    while quiet < QUIET_LOOKS and time.monotonic() < latest:
+        await asyncio.sleep(LOOK_SECONDS)
+        before, cpu = cpu, meter()
+        quiet = quiet + 1 if cpu - before < QUIET_CPU else 0
+    return cpu
 
 
 async def run_for(once: list[Once], seconds: float, tally: Tally) -> None:
@@ -189,22 +232,39 @@ async def repeat(
 ) -> Tally:
     """The same request from many callers, each with a connection and a session of its own."""
     lines = [await target.connect() for _ in range(callers)]
-    sessions = [await target.open(line) for line in lines]
-
-    def caller(line: Line, session: str) -> Once:
-        fresh = target.repeated(method, params, session)
-
-        async def once() -> None:
-            await exchange(line, fresh())
-
-        return once
-
-    pairs = list(zip(lines, sessions, strict=True))
-    tally = await loop_closed([caller(*pair) for pair in pairs], seconds, meter)
+    pairs = [(line, await target.open(line)) for line in lines]
+    calls = [repeating(line, target.repeated(method, params, session)) for line, session in pairs]
+    tally = await loop_closed(calls, seconds, meter)
     for line, session in pairs:
         await target.close(line, session)
         line.transport.close()
     return tally
+
+
+async def repeat_stateless(
+    target: Target,
+    method: str,
+    params: dict[str, Any],
+    callers: int,
+    seconds: float,
+    meter: Meter,
+) -> Tally:
+    """The same request from many callers of the modern era, each with a connection of its own."""
+    lines = [await target.connect() for _ in range(callers)]
+    calls = [repeating(line, target.stateless(method, params)) for line in lines]
+    tally = await loop_closed(calls, seconds, meter)
+    for line in lines:
+        line.transport.close()
+    return tally
+
+
+def repeating(line: Line, fresh: Callable[[], bytes]) -> Once:
+    """A caller: sends what `fresh` makes and waits for its answer."""
+
+    async def once() -> None:
+        await exchange(line, fresh())
+
+    return once
 
 
 async def churn(target: Target, callers: int, seconds: float, meter: Meter) -> Tally:
@@ -233,11 +293,12 @@ async def burst(target: Target, count: int, milliseconds: int, meter: Meter) -> 
     params = {"name": target.prefix + "sleep", "arguments": {"ms": milliseconds}}
     fresh = target.repeated("tools/call", params, session)
     for _ in range(2):  # the first round opens the target's own connections
-        cpu, begin = meter(), time.perf_counter()
+        cpu, begin = await at_rest(meter), time.perf_counter()
         async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
             for line in lines:
                 group.create_task(exchange(line, fresh()))
-        tally = Tally(count, time.perf_counter() - begin, meter() - cpu)
+        tally = Tally(count, time.perf_counter() - begin)
+        tally.cpu = await at_rest(meter) - cpu
     await target.close(lines[0], session)
     for line in lines:
         line.transport.close()

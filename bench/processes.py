@@ -11,10 +11,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
 from load import Target
@@ -61,6 +62,14 @@ def free_port() -> int:
         return port
 
 
+Contestant = TypeVar("Contestant")
+
+
+def in_turn(contestants: Sequence[Contestant], round_number: int) -> Sequence[Contestant]:
+    """The contestants in the order of this round: every other round begins with the last."""
+    return contestants[::-1] if round_number % 2 else contestants
+
+
 @dataclass
 class Running:
     """A relay or hub under test."""
@@ -69,6 +78,7 @@ class Running:
     target: Target
     began: float
     environment: dict[str, str] | None = None
+    is_relay: bool = False
 
     def cpu(self) -> float:
         """CPU seconds, user and system, of it and all it started except servers."""
@@ -87,6 +97,12 @@ class Running:
         alone = sum(child.memory_full_info().uss for child in children)
         return float(root.memory_info().rss + alone) / 1e6
 
+    def most_rss(self) -> float:
+        """Memory in MB at its highest since the start, of the process; of its children, now."""
+        root, *children = self._own()
+        alone = sum(child.memory_full_info().uss for child in children)
+        return highest_rss(root) + alone / 1e6
+
     def _own(self) -> list[psutil.Process]:
         root = psutil.Process(self.process.pid)
         return [root, *(child for child in root.children(True) if not is_upstream(child))]
@@ -98,6 +114,12 @@ def is_upstream(process: psutil.Process) -> bool:
         return UPSTREAM in process.cmdline()
     except psutil.Error:
         return True
+
+
+def highest_rss(process: psutil.Process) -> float:
+    """The most memory that a process has had resident, in MB."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return int(status.partition("\nVmHWM:")[2].split()[0]) * 1024 / 1e6
 
 
 def cpu_of(process: psutil.Process) -> float:
@@ -146,7 +168,8 @@ def relay(urls: list[str], commands: list[list[str]]) -> Iterator[Running]:
     with stopped_after(process):
         assert process.stdout is not None
         url = process.stdout.readline().strip()
-        yield Running(process, Target(url, prefix="s00__"), time.perf_counter())
+        target = Target(url, prefix="s00__")
+        yield Running(process, target, time.perf_counter(), is_relay=True)
 
 
 @contextmanager

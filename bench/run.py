@@ -1,13 +1,16 @@
 """What a call costs through the hub, beside the bare relay in the same run.
 
-    python bench/run.py [--rounds N] [--seconds S] [--only echo,list] [--without-hub] [--json]
-                        [--against PYTHON]
+    python bench/run.py [--rounds N] [--seconds S] [--only echo,list] [--without-hub]
+                        [--json | --markdown] [--against PYTHON]
 
 CPU is user plus system time of the hub's process per call: the figure that a busy machine
-disturbs least. The relay is measured in turn with the hub, round by round, and ratios are taken
-within a round. `--against` takes the interpreter of another checkout (`.venv/bin/python`) and
-measures the hub of that one, too, in the same rounds. Exit code 1 if a target is missed, 2 if
-something could not be measured.
+disturbs least. It is read when the process has come to rest, before and after, so that it has in it
+what the calls left to be done later, such as the history. The relay is measured in turn with the
+hub, the other way round in every other round, and ratios are taken within a round. Figures are
+medians, with the lowest and the highest round. A client of the modern era is compared with a legacy
+one at the relay, which knows no other. `--against` takes the interpreter of another checkout
+(`.venv/bin/python`) and measures the hub of that one, too, in the same rounds. Exit code 1 if a
+target is missed, 2 if something could not be measured.
 """
 
 from __future__ import annotations
@@ -28,10 +31,20 @@ from identity import with_and_without
 from idle import idle
 from interceptors import interceptors
 from large import burst_memory
-from load import LoadError, Tally, burst, churn, repeat
-from processes import Running, door_opens, http_upstreams, hub, relay, stdio_upstream, tools_arrive
+from load import LoadError, Tally, burst, churn, repeat, repeat_stateless
+from machine import conditions
+from processes import (
+    Running,
+    door_opens,
+    http_upstreams,
+    hub,
+    in_turn,
+    relay,
+    stdio_upstream,
+    tools_arrive,
+)
 from search import searches
-from table import Row, judge_stdio, medians, show
+from table import Row, judge_stdio, rows_of, show
 from telemetry import traced_or_not
 
 Work = Callable[[Running, float], Awaitable[Tally]]
@@ -44,6 +57,20 @@ def calls(tool: str, arguments: dict[str, object], callers: int) -> Work:
     async def work(running: Running, seconds: float) -> Tally:
         params = {"name": running.target.prefix + tool, "arguments": arguments}
         return await repeat(running.target, "tools/call", params, callers, seconds, running.cpu)
+
+    return work
+
+
+def modern_calls(tool: str, arguments: dict[str, object], callers: int) -> Work:
+    """The same by clients of the modern era; of the legacy one at the relay, as its yardstick."""
+    legacy = calls(tool, arguments, callers)
+
+    async def work(running: Running, seconds: float) -> Tally:
+        if running.is_relay:
+            return await legacy(running, seconds)
+        params = {"name": running.target.prefix + tool, "arguments": arguments}
+        target, meter = running.target, running.cpu
+        return await repeat_stateless(target, "tools/call", params, callers, seconds, meter)
 
     return work
 
@@ -63,12 +90,27 @@ async def sleepers(running: Running, seconds: float) -> Tally:
     return await burst(running.target, 500, 100, running.cpu)
 
 
-ECHO = calls("echo", {"text": "hello"}, CALLERS)
+HELLO: dict[str, object] = {"text": "hello"}
+ECHO = calls("echo", HELLO, CALLERS)
 LARGE = calls("payload", {"kib": 1024}, 4)
 
 # Which works run in front of which servers: (servers over HTTP, over stdio, tools of each).
 SUITES: dict[str, tuple[tuple[int, int, int], dict[str, Work]]] = {
-    "http": ((1, 0, 0), {"echo": ECHO, "1 MiB": LARGE, "churn": sessions, "sleep": sleepers}),
+    "http": (
+        (1, 0, 0),
+        {
+            "echo, 1 caller": calls("echo", HELLO, 1),
+            "echo": ECHO,
+            "echo, 64 callers": calls("echo", HELLO, 64),
+            "echo modern, 1 caller": modern_calls("echo", HELLO, 1),
+            "echo modern": modern_calls("echo", HELLO, CALLERS),
+            "echo modern, 64 callers": modern_calls("echo", HELLO, 64),
+            "64 KiB": calls("payload", {"kib": 64}, CALLERS),
+            "1 MiB": LARGE,
+            "churn": sessions,
+            "sleep": sleepers,
+        },
+    ),
     "stdio": ((0, 1, 0), {"echo stdio": ECHO, "1 MiB stdio": LARGE, "sleep stdio": sleepers}),
     "many": ((20, 0, 50), {"list": lists}),
 }
@@ -103,17 +145,16 @@ async def run_suite(name: str, given: argparse.Namespace) -> list[Row]:
         for one in running.values():
             await door_opens(one)
             await tools_arrive(one, (over_http + over_stdio) * (tools + 3))
-        for _ in range(given.rounds):
+        for number in range(given.rounds):
+            order = in_turn(list(running.items()), number)
             for work, do in works.items():
-                results[work].append(
-                    {who: await do(one, given.seconds) for who, one in running.items()}
-                )
-    return [medians(work, rounds) for work, rounds in results.items()]
+                results[work].append({who: await do(one, given.seconds) for who, one in order})
+    return [row for work, rounds in results.items() for row in rows_of(work, rounds)]
 
 
 def wanted(given: argparse.Namespace, work: str) -> bool:
-    """Was this work asked for?"""
-    return not given.only or work in given.only.split(",")
+    """Was this work asked for? "echo" stands for all numbers of callers."""
+    return not given.only or work.partition(",")[0] in given.only.split(",")
 
 
 OF_THE_HUB: dict[str, Callable[[argparse.Namespace], Awaitable[list[Row]]]] = {
@@ -155,7 +196,9 @@ def main() -> int:
     parser.add_argument("--without-hub", action="store_true", help="measure the relay alone")
     parser.add_argument("--against", default="", help="the python of a checkout to compare with")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--markdown", action="store_true", help="the table for a page of the docs")
     given = parser.parse_args()
+    before = conditions()
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             rows = runner.run(run(given))
@@ -166,7 +209,8 @@ def main() -> int:
     if given.json:
         print(json.dumps([asdict(row) for row in rows], indent=1))
     else:
-        print(show(rows))
+        print(f"{before}\n{conditions()}\n")
+        print(show(rows, given.markdown))
     return 0 if all(row.met is not False for row in rows) else 1
 
 

@@ -49,10 +49,10 @@ def _measure(python: str, tools: int) -> dict[str, float]:
 
 def _row(tools: int, figure: str, results: list[list[dict[str, float]]]) -> Row:
     row = Row(f"search {tools:,}", MEASURED[figure])
-    row.hub = median(ours[figure] for ours, *_ in results)
+    ours = [figures[figure] for figures, *_ in results]
+    row.put("hub", ours)
     if len(results[0]) > 1:
-        row.before = median(before[figure] for _, before in results)
-        row.change = median(ours[figure] / before[figure] for ours, before in results)
+        row.compare(ours, [before[figure] for _, before in results])
     if figure == "mean_us":
-        row.target, row.met = f"at most {MOST_US:g} us", row.hub <= MOST_US
+        row.target, row.met = f"at most {MOST_US:g} us", median(ours) <= MOST_US
     return row

@@ -6,10 +6,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from statistics import median
 
 from identity import measure
-from processes import door_opens, http_upstreams, hub, tools_arrive
+from processes import door_opens, http_upstreams, hub, in_turn, tools_arrive
 from table import Row
 
 SHARE = "0.05"
@@ -31,14 +30,14 @@ async def traced_or_not(rounds: int, seconds: float) -> list[Row]:
             await door_opens(running)
             await tools_arrive(running, 3)
         costs: dict[str, list[float]] = {name: [] for name in hubs}
-        for _ in range(rounds):
-            for name, running in hubs.items():
+        for number in range(rounds):
+            for name, running in in_turn(list(hubs.items()), number):
                 costs[name].append(await measure(running, running.target, seconds))
     off = costs.pop("")
     rows = []
     for name, values in costs.items():
-        row = Row(name, "CPU us/call", median(values), before=median(off))
-        row.change = median(on / without for on, without in zip(values, off, strict=True))
+        row = Row(name, "CPU us/call")
+        row.compare(values, off)
         rows.append(row)
     return rows
 
