@@ -144,6 +144,8 @@ def stopped_after(process: subprocess.Popen[str]) -> Iterator[None]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
     python bench/run.py [--rounds N] [--seconds S] [--only echo,list] [--without-hub]
                         [--json | --markdown] [--against PYTHON]
+    python bench/run.py --plots [FOLDER]     how the cost grows: see plots.py
 
 CPU is user plus system time of the hub's process per call: the figure that a busy machine
 disturbs least. It is read when the process has come to rest, before and after, so that it has in it
@@ -23,6 +24,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict
 
+import plots
 import uvloop
 from agents import read_lists, resolve_all
 from apart import shared_or_not
@@ -187,6 +189,8 @@ async def run(given: argparse.Namespace) -> list[Row]:
 
 def main() -> int:
     """Measure and report."""
+    if "--plots" in sys.argv:
+        return plots.main()
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.5, help="length of one closed loop")
