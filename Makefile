@@ -16,7 +16,7 @@ SOURCES := src tests $(wildcard scripts) $(wildcard bench)
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help up test quick coverage test-clients first-call launchers test-executors test-fleet test-image test-k8s test-ui check format docs conformance bench instructions flows stress proof lock manifests clean
+.PHONY: help up test quick coverage test-clients first-call launchers test-executors test-fleet test-image test-k8s test-ui check format docs conformance bench bench-peers instructions flows stress proof lock manifests clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,8 +84,12 @@ first-call: $(VENV)/.dev ## time the way from `make up` to the first tool call o
 launchers: $(VENV)/.dev ## interrupt first starts by npx and uvx at twenty random moments each (ARGS="--launcher npx --rounds 1-7")
 	@$(BIN)/python tests/stress/launchers.py $(ARGS)
 
-bench: $(VENV)/.dev ## measure what a call costs
+bench: $(VENV)/.dev ## measure what a call costs (ARGS="--only echo" for some; ARGS=--plots for how it grows)
 	@$(BIN)/python bench/run.py $(ARGS)
+
+bench-peers: $(VENV)/.dev ## install other hubs into .cache, and measure them beside ours and the bare relay
+	@$(BIN)/python bench/peers.py --install $(ARGS)
+	@scripts/alone.sh $(BIN)/python bench/peers.py $(ARGS)
 
 instructions: $(VENV)/.dev ## count the instructions of a call, with valgrind (ARGS="--against PYTHON" to compare)
 	@$(BIN)/python bench/instructions.py $(ARGS)
