@@ -15,6 +15,8 @@ import pytest
 from tests.e2e.hub import RunningHub, new_home, running_hub
 from tests.features.approvals.yard import ask, command, described, order, says, tool
 from toolyard.records.backups import KEPT, Backups
+from toolyard.records.database import Database
+from toolyard.records.schema import MIGRATIONS
 
 Json = dict[str, Any]
 AGENT = "/api/mcp-config?agent=codex"
@@ -130,12 +132,21 @@ def test_copies_are_few_private_and_of_the_days_on_which_a_hub_ran() -> None:
         assert command(home, "doctor", "--restore", "2020-01-19").returncode == 0
 
 
-def test_a_database_that_was_emptied_meanwhile_does_not_replace_its_copy() -> None:
+def renew(database: Path) -> None:
+    """Put a new database in its place, as whoever finds none does."""
+    database.unlink()
+    Database(database, MIGRATIONS).close()
+
+
+@pytest.mark.parametrize("lose", [empty, replace, renew])
+def test_a_database_that_was_lost_meanwhile_does_not_replace_its_copy(
+    lose: Callable[[Path], None],
+) -> None:
     with new_home() as home:
         remember(home)
         (copy,) = Backups(home / "state").list()
         before = copy.read_bytes()
-        (home / "state" / "toolyard.db").write_bytes(b"")
+        lose(home / "state" / "toolyard.db")
         Backups(home / "state").make()
         assert [each.read_bytes() for each in copy.parent.iterdir()] == [before]
 
