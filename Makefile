@@ -49,6 +49,7 @@ test-k8s: $(VENV)/.dev ## build a whole kubernetes once, start it, run servers a
 
 test-image: $(VENV)/.dev ## build the container image and run it (TOOLYARD_IMAGE_BASE=FILE.tar where no registry is)
 	@scripts/engines.sh
+	@command -v caddy >/dev/null || scripts/debian.sh caddy || true
 	@$(BIN)/python -m pytest -m image tests/image $(ARGS)
 
 test-fleet: $(VENV)/.dev ## three hubs with a database behind HAProxy, restarted and upgraded in turn under load (FULL=1: 60 restarts, 300,000 calls)

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BASE = "python:3.13-slim"
 LOCAL_BASE = "toolyard-base:test"
 BUILD_SECONDS = 900.0
+TRUST = "/etc/ssl/certs/ca-certificates.crt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +50,23 @@ def engine() -> Iterator[Engine]:
         yield Engine(daemon.socket)
 
 
-@pytest.fixture(scope="session")
-def base(engine: Engine) -> str:
-    """The base of the image: the usual one, or TOOLYARD_IMAGE_BASE, a tar of another."""
+def get_base(engine: Engine) -> str:
+    """Return the base of the image: the usual one, or TOOLYARD_IMAGE_BASE, a tar of another."""
     local = os.environ.get("TOOLYARD_IMAGE_BASE", "")
     if local:
-        engine.run("import", local, LOCAL_BASE, seconds=BUILD_SECONDS)
+        trusting = f"ENV SSL_CERT_FILE={TRUST} NODE_EXTRA_CA_CERTS={TRUST}"
+        engine.run("import", "--change", trusting, local, LOCAL_BASE, seconds=BUILD_SECONDS)
         return LOCAL_BASE
     pulled = engine.attempt("pull", "--quiet", BASE, seconds=BUILD_SECONDS)
     if pulled.returncode:
         pytest.skip(f"{BASE} cannot be pulled; name a tar made by scripts/image_base.sh")
     return BASE
+
+
+@pytest.fixture(scope="session")
+def base(engine: Engine) -> str:
+    """The base of the image."""
+    return get_base(engine)
 
 
 @pytest.fixture(scope="session", params=["slim", "whole"])

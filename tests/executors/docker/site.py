@@ -218,6 +218,40 @@ def daemon_there() -> Iterator[Daemon]:
 
 
 @contextlib.contextmanager
+def daemon_apart() -> Iterator[Daemon]:
+    """A daemon in a network of its own from which everything outside is reached."""
+    _require("dockerd", "ip", "nsenter", "iptables")
+    with (
+        plot() as mine,
+        _folder() as folder,
+        _cable(mine),
+        _way_out(mine),
+        dockerd(mine, folder, "--bip", f"{mine.gateway}/24", inside=mine.netns) as daemon,
+    ):
+        yield daemon
+
+
+@contextlib.contextmanager
+def _way_out(plot: Plot) -> Iterator[None]:
+    """The way from the far end of a cable to everything outside; closed again in the end."""
+    forward = Path("/proc/sys/net/ipv4/ip_forward")
+    before = forward.read_text()
+    rules = [
+        ("nat", "POSTROUTING", "-s", f"{plot.here}/24", "!", "-o", plot.cable, "-j", "MASQUERADE"),
+        ("filter", "FORWARD", "-i", plot.cable, "-j", "ACCEPT"),
+        ("filter", "FORWARD", "-o", plot.cable, "-j", "ACCEPT"),
+    ]
+    _ip("-n", plot.netns, "route", "add", "default", "via", plot.here)
+    with contextlib.ExitStack() as stack:
+        forward.write_text("1")
+        stack.callback(forward.write_text, before)
+        for table, *rule in rules:
+            subprocess.run(["iptables", "-t", table, "-I", *rule], check=True)
+            stack.callback(subprocess.run, ["iptables", "-t", table, "-D", *rule], check=True)
+        yield
+
+
+@contextlib.contextmanager
 def _folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="tyd-", ignore_cleanup_errors=True) as name:
         yield Path(name)
