@@ -15,6 +15,7 @@ PEER: Final = Path(__file__).parent / "interceptor.py"
 PATIENCE: Final = 120.0
 """Seconds for a hub to be there, on a busy machine, too."""
 KINDS: Final[dict[str, dict[str, object]]] = {
+    "masked where another tool is called": {"tools": ["no_such_tool"], "mask": {}},
     "masked": {"mask": {}},
     "argument fixed": {"arguments": {"extra": {"fix": 1}}},
     "validated by a program": {

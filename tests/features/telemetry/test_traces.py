@@ -14,7 +14,7 @@ import pytest
 
 from tests.control.company import entry
 from tests.doors.doors import TOKEN, Doors, call, mirrored, modern, open_doors
-from tests.fixtures.collector import Collector, SeenSpan, collecting
+from tests.fixtures.collector import OTELCOL, Collector, SeenSpan, collecting, passing_on
 from tests.fixtures.stub_run import running_http_stub
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -29,9 +29,24 @@ VERSIONS = {"legacy": "2025-11-25", "modern": "2026-07-28"}
 def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
     """A collector, and an environment that names it."""
     with collecting() as started:
-        for name, value in {"OTEL_EXPORTER_OTLP_ENDPOINT": started.url, **QUICK}.items():
-            monkeypatch.setenv(name, value)
+        name_in_environment(started, monkeypatch)
         yield started
+
+
+@pytest.fixture
+def real_collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
+    """The collector of the OpenTelemetry project, which passes on to ours what it has read."""
+    if not Path(OTELCOL).exists():
+        pytest.skip("otelcol is not there; build it: scripts/collector.sh")
+    with collecting() as started, passing_on(started) as passed_on:
+        name_in_environment(passed_on, monkeypatch)
+        yield passed_on
+
+
+def name_in_environment(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the hub and what it starts export to a collector."""
+    for name, value in {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, **QUICK}.items():
+        monkeypatch.setenv(name, value)
 
 
 def chain(collector: Collector, service: str) -> list[SeenSpan]:
@@ -62,10 +77,12 @@ async def take_turn(doors: Doors, collector: Collector, mode: str, tool: str) ->
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("where", ["collector", "real_collector"])
 @pytest.mark.parametrize(("mode", "server"), [("legacy", "modern"), ("2026-07-28", "legacy")])
 async def test_a_turn_of_an_agent_is_one_trace(
-    home: Path, collector: Collector, mode: str, server: str
+    home: Path, request: pytest.FixtureRequest, where: str, mode: str, server: str
 ) -> None:
+    collector: Collector = request.getfixturevalue(where)
     program = {"command": sys.executable, "args": [str(FIXTURES / "traced_server.py"), server]}
     env = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_SERVICE_NAME": "server"}
     async with open_doors(home, {"s": {**program, "env": env}}, start_timeout=120.0) as doors:
