@@ -47,6 +47,8 @@ class CallsUnderWay(Struct, frozen=True):
 
     calls: list[CallUnderWay]
     total: int
+    in_line: int
+    """Those of all that wait for a place, since their servers have as many as they may."""
 
 
 def find_calls(yard: Yard) -> CallsUnderWay:
@@ -62,7 +64,8 @@ def find_calls(yard: Yard) -> CallsUnderWay:
             if isinstance(request, ClientRequest) and request.method == "tools/call":
                 calls.append(_row(relay, request, entry.alias, pending))
     calls.sort(key=lambda call: -call.ms)
-    return CallsUnderWay(calls[:MOST], len(calls))
+    in_line = sum(call.waits_for == "place" for call in calls)
+    return CallsUnderWay(calls[:MOST], len(calls), in_line)
 
 
 def _keepers(yard: Yard) -> Iterator[Keeper]:

@@ -54,7 +54,11 @@ function errors({ all_errors: wrong, all_calls: all }) {
 
 function strip(total, underWay, span) {
   const asked = underWay.calls.filter((call) => call.waits_for === "person").length;
-  const people = h("span", { class: "warn" }, `${asked} waiting for a person`);
+  const waits = [
+    asked ? `${asked} waiting for a person` : "",
+    underWay.in_line ? `${whole(underWay.in_line)} waiting in line` : "",
+  ].filter(Boolean);
+  const waiting = h("span", { class: "warn" }, waits.join(", "));
   const median = total?.all_p50_ms ? `median ${ms(total.all_p50_ms)}` : "no calls";
   return h(
     "dl",
@@ -62,7 +66,7 @@ function strip(total, underWay, span) {
     figure("Calls", total ? whole(total.all_calls) : "–", span),
     figure("Errors", total ? whole(total.all_errors) : "–", total ? errors(total) : ""),
     figure("Latency, p95", ms(total?.all_p95_ms), median),
-    figure("Under way", whole(underWay.total), asked ? people : "right now"),
+    figure("Under way", whole(underWay.total), waits.length ? waiting : "right now"),
   );
 }
 
