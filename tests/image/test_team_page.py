@@ -71,8 +71,8 @@ class Machine:
         apart = ("nsenter", f"--net=/run/netns/{self.netns}", "unshare", "--mount")
         return [*apart, "sh", "-c", named, "sh", *words]
 
-    def follow(self, *commands: str) -> str:
-        """Carry out commands in a terminal, in one shell; return what they say."""
+    def follow(self, *commands: str, keys: str = "") -> str:
+        """Carry out commands in a terminal, in one shell, and press keys; return what they say."""
         script = self.home / "commands.sh"
         lines = [f"cd {self.clone}", "shopt -s expand_aliases", _ALIASES, *commands]
         script.write_text("\n".join(["set -e", *lines]) + "\n", "utf-8")
@@ -80,7 +80,7 @@ class Machine:
         done = subprocess.run(
             words,
             env=self.env,
-            stdin=subprocess.DEVNULL,
+            input=keys,
             capture_output=True,
             text=True,
             timeout=PATIENCE,
@@ -220,6 +220,6 @@ def follow_as_bob(machine: Machine, use: list[str]) -> None:
     browser.chmod(0o755)
     (machine.home / ".codex").mkdir()
     place = f"export SSL_CERT_FILE={machine.ca} TOOLYARD_HOME={machine.home}/bob"
-    said = machine.follow(f"{place} BROWSER={browser}", *ours)
+    said = machine.follow(f"{place} BROWSER={browser}", *ours, keys="y\n")  # to write Codex's file
     assert "logged in to https://yard.example.com as bob@example.com" in said, said
     assert "--hub" in (machine.home / ".codex" / "config.toml").read_text("utf-8")
