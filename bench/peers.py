@@ -252,10 +252,12 @@ def main() -> int:
     for contestant in contestants:
         install(contestant)
     if given.install:
+        report_failures(contestants)
         return 0
     before = conditions()
+    installed = [one for one in contestants if not one.failures]
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(compare(contestants, given.rounds, given.seconds))
+        runner.run(compare(installed, given.rounds, given.seconds))
     if given.json:
         print(json.dumps({one.name: one.figures for one in contestants}, indent=1))
     else:
