@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -102,6 +105,27 @@ def test_a_server_that_wants_a_login_is_parked_until_somebody_logs_in(
     shown = json.loads(run(hub, "auth", "status", "--json").stdout)["logins"][0]
     assert (shown["state"], shown["issuer"]) == ("logged in", issuer.url)
     assert next(iter(issuer.valid)) not in json.dumps(hub.status())
+
+
+BROWSER = """#!/bin/sh
+exec >/dev/null 2>&1
+{python} -c 'import sys, urllib.request as web; web.urlopen(sys.argv[1]).read()' "$1"
+read window < {window}
+"""
+"""Shows a page, and ends when its window is closed."""
+
+
+def test_a_login_is_over_though_the_browser_stays_open(hub: RunningHub, tmp_path: Path) -> None:
+    window, browser = tmp_path / "window", tmp_path / "browser"
+    os.mkfifo(window)
+    browser.write_text(BROWSER.format(python=sys.executable, window=window))
+    browser.chmod(0o700)
+    env = {**hub.env, **NO_KEYRING, "BROWSER": str(browser)}
+
+    done = run_forked(command(hub, "auth", "login", "remote"), env=env, timeout=PATIENCE)
+
+    assert "logged in to 'remote'" in done.stdout + done.stderr
+    window.write_text("closed")
 
 
 def test_a_login_is_renewed_ahead_of_its_end_on_the_open_link(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable
 
 from toolyard.console.terminal import Terminal
@@ -33,4 +34,7 @@ def _open(page: str) -> None:
 
     from toolyard.links.addresses import check_link
 
-    webbrowser.open(check_link(page))
+    # In a thread: some browsers come back when their window is closed, and until then the login
+    # could not hear of it. A daemon, since nobody has to close the window to go on.
+    page = check_link(page)
+    threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
