@@ -278,7 +278,7 @@ def expansion(data: bytes) -> bool:
         {"A": "a", "SECRET": "${A}", "EMPTY": ""},
         keyring=lambda name: f"key-{name}",
         file=lambda path: f"file-{path}",
-        home="/home/me",
+        home="/users/me",
     )
     command = Command(("x", text), (("V", text),), text or None)
     unset = find_unset(command, lookup)
