@@ -12,13 +12,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import psutil
-from load import Target
+from load import LoadError, Target
 
 HERE = Path(__file__).parent
 UPSTREAM = str(HERE / "upstream.py")
@@ -242,9 +242,10 @@ async def tools_arrive(running: Running, count: int, seconds: float = 30) -> Non
     session = await running.target.open(line)
     async with asyncio.timeout(seconds):
         while True:
-            names = await running.target.tools(line, session)
-            if sum(name.startswith("s") and "__" in name for name in names) >= count:
-                break
+            with suppress(LoadError):  # the list changed between two of its pages
+                names = await running.target.tools(line, session)
+                if sum(name.startswith("s") and "__" in name for name in names) >= count:
+                    break
             await asyncio.sleep(0.01)
     await running.target.close(line, session)
     line.transport.close()
