@@ -481,6 +481,7 @@ class House:
                     follow_addresses(self.board, self.addresses),
                     back_up(self.state, self.backups),
                     self.approvals.follow(self.board),
+                    self.approvals.read_on(self.board),
                     self.credentials.run(),
                     *self._sealing(),
                     self.packages.run(),

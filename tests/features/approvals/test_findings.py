@@ -27,11 +27,10 @@ from tests.features.approvals.test_judging import FILES, Yard, store  # noqa: F4
 from toolyard.core.model import Part
 from toolyard.features.approvals.findings import FindingKind
 from toolyard.features.approvals.inspecting import (
-    BUDGET,
     LARGEST,
-    find_alarming,
     inspect_part,
     inspect_parts,
+    is_alarming,
 )
 from toolyard.features.approvals.lookalikes import Neighbours
 from toolyard.features.approvals.store import SqliteApprovals
@@ -45,7 +44,7 @@ def test_the_corpus_is_found_and_what_is_honest_is_not(
     capsys: pytest.CaptureFixture[str], record_property: Callable[[str, object], None]
 ) -> None:
     neighbours = Neighbours(OTHERS)
-    missed = [case for case in SERIOUS if not find_alarming({case[1]: case[2]})]
+    missed = [case for case in SERIOUS if not is_alarming(case[1], case[2])]
     untold = [case for case in TOLD if not inspect_parts({case[1]: case[2]}, neighbours)]
     alarms = [case for case in HARMLESS if inspect_parts({case[1]: case[2]}, neighbours)]
     with capsys.disabled():
@@ -66,7 +65,7 @@ def test_words_that_the_patterns_were_not_made_for_are_found_less_often(
     record_property: Callable[[str, object], None],
 ) -> None:
     orders, hidden, honest = (
-        [text for text in texts if find_alarming({("tools", "t"): described(text)})]
+        [text for text in texts if is_alarming(("tools", "t"), described(text))]
         for texts in (held_out.ORDERS, held_out.HIDDEN, held_out.HONEST)
     )
     figure = f"{len(orders)} of {len(held_out.ORDERS)} orders, {len(hidden)} hidden texts"
@@ -104,18 +103,7 @@ def test_names_are_compared_with_those_of_other_servers_alone() -> None:
 
 
 def test_a_part_that_nobody_could_read_is_not_trusted() -> None:
-    assert find_alarming({("tools", "t"): b'{"description":"' + b"a " * LARGEST + b'"}'})
-
-
-def test_of_too_much_at_once_the_rest_waits_unread() -> None:
-    text = json.dumps({"description": "Looks at things. " * 3000}).encode()
-    parts: dict[Part, bytes] = {("tools", f"t{at}"): text for at in range(8)}
-    parts[("tools", "small")] = b'{"description":"Looks."}'
-
-    alarming = find_alarming(parts)
-
-    assert len(parts) - len(alarming) == 1 + (BUDGET - 24) // len(text)
-    assert ("tools", "small") not in alarming
+    assert is_alarming(("tools", "t"), b'{"description":"' + b"a " * LARGEST + b'"}')
 
 
 @pytest.mark.parametrize(

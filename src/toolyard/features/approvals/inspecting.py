@@ -18,8 +18,6 @@ MOST: Final = 12
 """Findings of one part that are told."""
 LARGEST: Final = 1 << 16
 """Bytes of a part that are looked at; no honest one has so many."""
-BUDGET: Final = 1 << 18
-"""Bytes of all parts that are new at once; to look at more would hold up the hub."""
 NAMES_MOST: Final = 20_000
 """Tools of other servers that names are compared with."""
 REMEMBERED: Final = 4096
@@ -29,14 +27,9 @@ WORD: Final = 24
 Findings = tuple[TextFinding, ...]
 
 
-def find_alarming(parts: Mapping[Part, bytes]) -> set[Part]:
-    """Return the parts that a person must look at first: also all that are too much to inspect."""
-    left, alarming = BUDGET, set()
-    for part, raw in sorted(parts.items(), key=lambda item: (len(item[1]), item[0])):
-        left -= len(raw)
-        if left < 0 or any(finding.is_serious for finding in inspect_part(part, raw)):
-            alarming.add(part)
-    return alarming
+def is_alarming(part: Part, raw: bytes) -> bool:
+    """Return whether a person must look at a part before it is used."""
+    return any(finding.is_serious for finding in inspect_part(part, raw))
 
 
 @lru_cache(REMEMBERED)

@@ -29,7 +29,7 @@ from toolyard.core.model import (
 from toolyard.core.parts import LOOSE, loose_hash, part_hash, parts_of
 from toolyard.core.problems import ProblemCode
 from toolyard.features.approvals.approved import ServerApprovals
-from toolyard.features.approvals.inspecting import find_alarming
+from toolyard.features.approvals.inspector import Inspector
 from toolyard.features.approvals.launches import changed_launch, not_locked, unknown_launch
 from toolyard.features.approvals.model import New, judge, offers_hash
 from toolyard.features.approvals.store import ApprovalStore
@@ -85,6 +85,7 @@ class Approvals:
         self._store = store
         self._rules = rules
         self._hashes: dict[tuple[bool, bytes], str] = {}
+        self._inspector = Inspector()
 
     def judge(self, _snapshot: Snapshot, event: Event) -> Event:
         """Return an event with all of it marked that waits for approval."""
@@ -140,21 +141,25 @@ class Approvals:
         if self._rules.lock is not None:
             return self._locked_out(self._rules.lock.get(str(id_)), parts)
         try:
-            return self._judged(str(id_), parts, observed, again)
+            return self._judged(id_, parts, observed, again)
         except StoreError as error:
             # Without a memory of what was approved everything waits; better than nothing waiting.
             log.error("approvals cannot be read or written", extra={"why": str(error)})
             return Held(frozenset(parts))
 
     def _judged(
-        self, server: str, parts: Mapping[Part, bytes], observed: bool, again: bool
+        self, id_: ServerId, parts: Mapping[Part, bytes], observed: bool, again: bool
     ) -> Held:
-        store = self._need()
+        store, server = self._need(), str(id_)
         approvals = store.get(server)
         approved = approvals.marks
         marks = self._marks(parts, approved)
         unknown = {part: raw for part, raw in parts.items() if part not in approved}
-        alarming = find_alarming(unknown)
+        alarming, unread = self._inspector.inspect(id_, unknown)
+        if unread:
+            # Nothing is noted as first seen before all of it was read: trust is given once.
+            waits = judge(marks, approved, approvals.unseen, self._rules.new) | unknown.keys()
+            return Held(waits, approvals.restless & parts.keys())
         if self._rules.trusts_first and approvals.has_offers:
             held = judge(marks, approved, approvals.unseen, self._rules.new)
         else:
@@ -273,6 +278,13 @@ class Approvals:
         is_observed = entry.status in (Status.READY, Status.IDLE)
         held = self._held(id_, parts, observed=is_observed, again=True)
         return Judgement(id_, held if problem is None else Held(frozenset(parts)), problem)
+
+    async def read_on(self, board: Board) -> None:
+        """Judge servers again whose new parts were too much to read at once."""
+        while True:
+            id_ = await self._inspector.read_next()
+            if entry := board.snapshot.entries.get(id_):
+                board.post(self.judge_again(entry))
 
     async def follow(self, board: Board) -> None:
         """Judge the picture anew whenever another hub may have approved something."""
