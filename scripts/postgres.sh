@@ -47,8 +47,19 @@ as_owner() {
   fi
 }
 
+# Not one of those that the system gives to connections: one of these could take it before the
+# server does.
 free_port() {
-  python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+  python3 -c 'if True:
+    import random, socket
+    while True:
+        port = random.randrange(20000, 32000)
+        try:
+            socket.socket().bind(("127.0.0.1", port))
+        except OSError:
+            continue
+        print(port)
+        break'
 }
 
 start() {

@@ -30,7 +30,7 @@ async def test_a_member_sees_their_own_calls_alone(team: Doors, issuer: SigningI
     forged = await bob.order("GET", "/api/v1/my/calls?caller=ann@example.com")
     assert [call["server"] for call in forged.json()["calls"]] == ["two"]
     found = (await ann.order("GET", "/api/v1/my/calls?server=two")).json()
-    assert found == {"calls": [], "next": None}
+    assert found == {"calls": [], "next": None, "stopped": False}
 
 
 async def test_whoever_gets_an_address_of_somebody_else_does_not_get_their_calls(

@@ -13,6 +13,7 @@ from toolyard.features.members.visible import find_visible
 from toolyard.features.secrets.inventory import SecretRow, take_stock
 from toolyard.features.secrets.model import check_secret_name, check_value
 from toolyard.features.secrets.store import Secrets
+from toolyard.links.credentials import Credentials
 from toolyard.operation import Done, Needs, NoInput, operation
 from toolyard.records.secrets.expand import find_member_secrets
 from toolyard.records.secrets.member_secrets import MemberSecrets
@@ -67,6 +68,7 @@ async def put_secret(yard: Yard, order: NewSecret) -> Done:
     secrets = yard.part(Secrets)
     store = secrets.keep if order.or_file else secrets.set
     await asyncio.to_thread(store, order.name, order.value)
+    await _apply(yard)
     return Done()
 
 
@@ -74,6 +76,7 @@ async def put_secret(yard: Yard, order: NewSecret) -> Done:
 async def remove_secret(yard: Yard, order: SecretName) -> Done:
     """Forget a secret."""
     await asyncio.to_thread(yard.part(Secrets).remove, order.name)
+    await _apply(yard)
     return Done()
 
 
@@ -183,9 +186,21 @@ async def _rows(yard: Yard, member: str, visible: frozenset[str] | None = None) 
 async def _put(yard: Yard, member: str, name: str, value: str) -> Done:
     check_value(check_secret_name(name), value)
     await asyncio.to_thread(yard.part(MemberSecrets).put, member, name, value)
+    await _apply(yard)
     return Done()
 
 
 async def _remove(yard: Yard, member: str, name: str) -> Done:
     await asyncio.to_thread(yard.part(MemberSecrets).remove, member, name)
+    await _apply(yard)
     return Done()
+
+
+async def _apply(yard: Yard) -> None:
+    """Have servers use what was written down, in a hub.
+
+    Whoever calls next gets a process with the new value at once. If the hub heard of the change
+    after that, it would start that process anew, amid the call.
+    """
+    if Credentials in yard.parts:
+        await yard.part(Credentials).catch_up()
