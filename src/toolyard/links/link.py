@@ -66,6 +66,14 @@ class Link:
     """The lease under which its process runs here; None if it has none, or runs elsewhere."""
     greeted_after = 0.0
     """Seconds from the start of the server, or the first request to it, to its greeting."""
+    keeps_folders = False
+    """True if the server asks for folders on its own account, and keeps them for every call."""
+
+    # Counted from here on.
+    unattributed = 0
+    """Messages that could not be attributed, and went to nobody."""
+    dropped = 0
+    violations = 0
 
     def __init__(
         self,
@@ -111,12 +119,6 @@ class Link:
         """Hears of every question that names no call."""
         self.turns: Turns | None = None
         """In which order clients call, if the server asks without saying whom."""
-        self.keeps_folders = False
-        """True if the server asks for folders on its own account, and keeps them for every call."""
-        self.unattributed = 0
-        """Messages that could not be attributed, and went to nobody."""
-        self.dropped = 0
-        self.violations = 0
         self.tasks = Tasks()
         self.questions = OpenQuestions(self._reply, self.tasks)
         """The questions of the server that wait for an answer."""
