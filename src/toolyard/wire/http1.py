@@ -27,7 +27,8 @@ FIELD_COST: Final = 32
 """What a field costs beyond its bytes, as HTTP/2 counts it: many small ones add up too."""
 SLICE: Final = 16 * 1024
 TURN_SECONDS: Final = 0.005
-"""Data is parsed in slices; when they took so long together, others have their turn."""
+"""Data is parsed in slices; when those of one turn of the loop took so long together, others have
+theirs. A loop hands over many pieces in one turn, as long as there is something to read."""
 
 Headers = dict[bytes, bytes]
 _LENGTHS: Final = frozenset({b"content-length", b"transfer-encoding"})
@@ -100,6 +101,7 @@ class Connection(asyncio.Protocol):
         "_resting",
         "_room",
         "_sink",
+        "_spent",
         "_to_the_end",
         "_transport",
         "idle_since",
@@ -117,6 +119,8 @@ class Connection(asyncio.Protocol):
         self._resting = False
         self._backlog = b""
         """Sent, and not yet fed to the parser."""
+        self._spent = 0.0
+        """Seconds that the parser took for much data in this turn of the loop."""
         self._to_the_end = False
         self._transport: asyncio.Transport | None = None
         self.idle_since = 0.0
@@ -170,16 +174,22 @@ class Connection(asyncio.Protocol):
 
     def _take(self, data: bytes) -> None:
         """Feed much to the parser; a body in crumbs must not keep the loop to itself, and rests."""
-        began, view = perf_counter(), memoryview(data)
+        if not self._spent:
+            self._pool.loop.call_soon(self._end_turn)
+        began, view = perf_counter() - self._spent, memoryview(data)
         for end in range(SLICE, len(data) + SLICE, SLICE):
             self._feed(view[end - SLICE : end])
             if self._sink is None:
                 if end < len(data):
                     self.abandon()  # it sent more than its answer
                 return
-            if (took := perf_counter() - began) > TURN_SECONDS:
-                self._rest(data[end:], took)
+            self._spent = perf_counter() - began
+            if self._spent > TURN_SECONDS:
+                self._rest(data[end:], self._spent)
                 return
+
+    def _end_turn(self) -> None:
+        self._spent = 0.0
 
     def _feed(self, data: bytes | memoryview) -> None:
         self._quiet += len(data)
